@@ -115,7 +115,7 @@ absl::StatusOr<std::string> MakeDepthwise(ir::Graph& graph, Node* bn, const Affi
   std::string why = match::SharedModule(*bn);
   if (!why.empty()) return why;
   Folded weights = Depthwise(affine);
-  if (!AllFinite(weights.weight) || !AllFinite(weights.bias)) return "its scales are not finite";
+  if (!IsValid(weights)) return "its scales are not finite";
   ir::Module* module = bn->module();
   const auto add = [&](absl::string_view name, Tensor tensor) {
     return graph.AddParameter(absl::StrCat(module->path, ".", name), std::make_shared<const Tensor>(std::move(tensor)));
@@ -170,11 +170,15 @@ std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* f
   if (!IsLayer(*producer)) return absl::StrCat(name, " is no convolution or linear");
   Layer parts;
   std::string why = match::SharedBesides(*producer, *user);
-  if (why.empty()) why = WhyNotFoldable(*producer, map.axis, &parts);
+  if (why.empty()) why = WhyNotFoldable(*producer, map.axis, Weights::kCodes, &parts);
   if (why.empty()) why = WhyNotLinear(*producer);
   if (!why.empty()) return why;
-  *folded = FoldAfter(parts, map.Over(producer->tensor_type().shape[ChannelAxis(*producer)]));
-  if (!AllFinite(folded->weight) || !AllFinite(folded->bias)) return "the folded weights are not finite";
+  const Affine affine = map.Over(producer->tensor_type().shape[ChannelAxis(*producer)]);
+  if (const int64_t channel = ChannelThatNegates(parts, affine); channel >= 0) {
+    return absl::StrCat("the weights of ", name, " have the code -128 in channel ", channel, ", whose factor is negative");
+  }
+  *folded = FoldAfter(parts, affine);
+  if (!IsValid(*folded)) return "the folded weights are not finite";
   *layer = producer;
   return "";
 }
@@ -182,7 +186,7 @@ std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* f
 // layer(map(x)) => layer'(x).
 std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& layer, Folded* folded) {
   Layer parts;
-  const std::string why = WhyNotFoldable(layer, map.axis, &parts);
+  const std::string why = WhyNotFoldable(layer, map.axis, Weights::kFloats, &parts);
   if (!why.empty()) return why;
   if (layer.operand(0) != &node || parts.transposed) return absl::StrCat("%", layer.name(), " takes no scaled input");
   const Affine affine = map.Over(node.tensor_type().shape[ChannelAxis(layer)]);
@@ -191,7 +195,7 @@ std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& lay
     return absl::StrCat("%", layer.name(), " pads with zeros behind it, and its shift is not 0");
   }
   *folded = FoldBefore(parts, affine);
-  if (!AllFinite(folded->weight) || !AllFinite(folded->bias)) return "the folded weights are not finite";
+  if (!IsValid(*folded)) return "the folded weights are not finite";
   return "";
 }
 

@@ -12,7 +12,8 @@
 //
 //   a(x) + b(x)  =>  one convolution or linear with the weights of both (sums.h), with `keep_branches` two
 //
-// for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d. An
+// for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d, and for
+// weights that are codes around 0 (of a network that was trained so), whose scales change. An
 // absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
 // other modules share stays as it is for them. A batch norm alone is for tensors of rank 4: pre-activation networks
 // such as DenseNet have one behind each concat, which as a convolution can take a relu in (`fusion`) and compute on
@@ -21,7 +22,7 @@
 //
 // Declines to fold: the value between the two has a second user or is a graph output; the convolution's module has a
 // second call site (folding would change both); batch norm in training mode or without running statistics; a weight
-// that is computed or quantized; a constant along another axis than the channels'; variance + eps <= 0, or a result
+// that is computed, or other codes; a constant along another axis than the channels'; variance + eps <= 0, or a result
 // that is not finite; in the first form and in a sum a convolution with an activation or a residual; in the second one
 // padding, unless beta - mean * g is 0, for padding is zero only behind the batch norm; a sum of which no convolution
 // has room for the taps and channels of another one.

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "ir/base/quant_params.h"
 
 namespace fuselage::conv_bn {
 namespace {
@@ -11,6 +15,31 @@ int64_t KernelSize(const Tensor& weight) {
   int64_t size = 1;
   for (int axis = 2; axis < weight.rank(); ++axis) size *= weight.dim(axis);
   return size;
+}
+
+bool AllFinite(const Tensor& f32) {
+  const absl::Span<const float> values = f32.values<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+// Codes times factors[c], in output channel c. A factor of 0 is one of the codes.
+Tensor ScaledCodes(const Tensor& codes, const std::vector<double>& factors) {
+  const int64_t channels = codes.dim(0), per_channel = codes.num_elements() / channels;
+  const std::vector<float>& scales = codes.type().quant->scales;
+  std::vector<float> scaled;
+  Tensor result(DType::kI8, codes.shape());
+  for (int64_t c = 0; c < channels; ++c) {
+    const float scale = scales[scales.size() == 1 ? 0 : c];
+    scaled.push_back(factors[c] == 0 ? scale : static_cast<float>(scale * std::abs(factors[c])));
+    const int sign = factors[c] == 0 ? 0 : factors[c] < 0 ? -1 : 1;
+    for (int64_t k = c * per_channel; k < (c + 1) * per_channel; ++k) {
+      result.data<int8_t>()[k] = static_cast<int8_t>(sign * codes.data<int8_t>()[k]);
+    }
+  }
+  TensorType type = result.type();
+  type.quant = PerAxis(0, std::move(scaled));
+  result.set_type(std::move(type));
+  return result;
 }
 
 }  // namespace
@@ -30,8 +59,10 @@ Folded FoldAfter(const Layer& layer, const Affine& affine) {
   const Tensor& weight = *layer.weight;
   const int64_t outer = weight.dim(0), inner = weight.dim(1), kernel = KernelSize(weight);
   const int64_t channels = static_cast<int64_t>(affine.scale.size());
-  Folded folded{Tensor(DType::kF32, weight.shape()), Tensor(DType::kF32, Shape{channels})};
-  for (int64_t i = 0; i < outer; ++i) {
+  const bool codes = weight.type().quant.has_value();
+  Folded folded{codes ? ScaledCodes(weight, affine.scale) : Tensor(DType::kF32, weight.shape()),
+                Tensor(DType::kF32, Shape{channels})};
+  for (int64_t i = 0; i < outer && !codes; ++i) {
     // In a transposed convolution dimension 0 is the input channel; its group holds `inner` output channels.
     const int64_t first_of_group = layer.transposed ? i / (outer / layer.groups) * inner : 0;
     for (int64_t j = 0; j < inner; ++j) {
@@ -102,11 +133,23 @@ Folded Depthwise(const Affine& affine) {
   return FoldAfter({&ones, nullptr, channels}, affine);
 }
 
-bool AllFinite(const Tensor& f32) {
-  for (float value : f32.values<float>()) {
-    if (!std::isfinite(value)) return false;
+int64_t ChannelThatNegates(const Layer& layer, const Affine& affine) {
+  if (!layer.weight->type().quant) return -1;
+  const absl::Span<const int8_t> codes = layer.weight->values<int8_t>();
+  const size_t per_channel = codes.size() / affine.scale.size();
+  for (size_t c = 0; c < affine.scale.size(); ++c) {
+    const absl::Span<const int8_t> channel = codes.subspan(c * per_channel, per_channel);
+    if (affine.scale[c] < 0 && std::find(channel.begin(), channel.end(), -128) != channel.end()) {
+      return static_cast<int64_t>(c);
+    }
   }
-  return true;
+  return -1;
+}
+
+bool IsValid(const Folded& folded) {
+  const TensorType& type = folded.weight.type();
+  if (!AllFinite(folded.bias)) return false;
+  return type.quant ? CheckQuantParams(*type.quant, type.dtype, type.shape).ok() : AllFinite(folded.weight);
 }
 
 }  // namespace fuselage::conv_bn

@@ -34,8 +34,12 @@ struct Folded {
   Tensor weight, bias;  // f32; bias [oc].
 };
 
-// affine(layer(x)): `affine` is over the output channels.
+// affine(layer(x)): `affine` is over the output channels. The weights of a layer that is not transposed may be i8 codes
+// around 0, with one scale or one for each output channel: then the scales change, one for each channel, and the codes'
+// signs where a factor is negative.
 Folded FoldAfter(const Layer& layer, const Affine& affine);
+// A channel with a negative factor and the code -128, which has no negative; -1 where there is none.
+int64_t ChannelThatNegates(const Layer& layer, const Affine& affine);
 // layer(affine(x)), where padding does not matter: `affine` is over the input channels; the layer is not transposed.
 Folded FoldBefore(const Layer& layer, const Affine& affine);
 // a(x) + factor * b(x) as one layer with a's kernel and groups, of which b has a multiple: b's first tap is a's
@@ -44,7 +48,8 @@ Folded Sum(const Layer& a, const Layer& b, const std::vector<int64_t>& first_tap
 // The map itself as a depthwise convolution of one tap.
 Folded Depthwise(const Affine& affine);
 
-bool AllFinite(const Tensor& f32);
+// Floats are finite, scales of codes are such as a type can have.
+bool IsValid(const Folded& folded);
 
 }  // namespace fuselage::conv_bn
 

@@ -1,5 +1,6 @@
 #include "passes/conv_bn/layers.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -22,6 +23,13 @@ bool HasActivation(const Node& node) {
 
 bool IsTransposed(const Node& layer) { return absl::StartsWith(layer.op()->name, "conv_transpose"); }
 
+// Codes around 0 of all output channels or of each.
+bool AreScaled(const TensorType& weight) {
+  if (weight.dtype != DType::kI8 || !weight.quant || weight.quant->axis > 0) return false;
+  const std::vector<int32_t>& zero_points = weight.quant->zero_points;
+  return std::all_of(zero_points.begin(), zero_points.end(), [](int32_t zero) { return zero == 0; });
+}
+
 }  // namespace
 
 bool IsSum(const Node& node, absl::string_view op) {
@@ -36,7 +44,7 @@ bool IsLayer(const Node& node) {
 
 int ChannelAxis(const Node& layer) { return match::ChannelAxis(layer, layer.tensor_type()); }
 
-std::string WhyNotFoldable(const Node& layer, int axis, Layer* parts) {
+std::string WhyNotFoldable(const Node& layer, int axis, Weights weights, Layer* parts) {
   const ir::Graph& graph = layer.graph();
   const std::string name = absl::StrCat("%", layer.name());
   if (layer.module() == nullptr) return absl::StrCat(name, " is no call_module (run normalize first)");
@@ -46,6 +54,7 @@ std::string WhyNotFoldable(const Node& layer, int axis, Layer* parts) {
   parts->bias = graph.ParameterOfOrNull(layer, "bias");
   for (const Tensor* t : {parts->weight, parts->bias}) {
     if (t == nullptr || t->dtype() == DType::kF32) continue;
+    if (t == parts->weight && weights == Weights::kCodes && !IsTransposed(layer) && AreScaled(t->type())) continue;
     const absl::string_view kind = t->type().quant ? "quantized" : DTypeName(t->dtype());
     return absl::StrCat("the parameters of ", name, " are ", kind);
   }

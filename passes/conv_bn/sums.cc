@@ -81,7 +81,7 @@ Term TermOf(const Place& place) {
   if (node.op() == nullptr || !(node.IsOp("linear") || match::IsConvolution(node))) return term;
   term.input = node.operand(0);
   term.why_not = match::SharedBesides(node, *place.sum);
-  if (term.why_not.empty()) term.why_not = WhyNotFoldable(node, kEveryAxis, &term.layer);
+  if (term.why_not.empty()) term.why_not = WhyNotFoldable(node, kEveryAxis, Weights::kFloats, &term.layer);
   if (term.why_not.empty()) term.why_not = WhyNotLinear(node);
   if (!term.why_not.empty() || node.IsOp("linear")) return term;
   term.stride = node.attribute("stride").as_ints();
@@ -176,7 +176,7 @@ class Merger {
   // declines.
   absl::StatusOr<std::string> Merge(Term& a, const Term& b, Remarks& remarks) {
     Folded folded = Sum(a.layer, b.layer, *FirstTap(a, b), a.sign * b.sign);
-    if (!AllFinite(folded.weight) || !AllFinite(folded.bias)) return "the weights' sum is not finite";
+    if (!IsValid(folded)) return "the weights' sum is not finite";
     const bool has_bias = b.layer.bias != nullptr;
     RETURN_IF_ERROR(SetWeights(graph_, a.value, std::move(folded), has_bias));
     remarks.Applied(*a.value, absl::StrCat("merged with %", b.value->name(), ", a term of the same sum"));
@@ -189,7 +189,7 @@ class Merger {
     graph_.Erase(sum);
     if (sum == root_) root_ = rest;
     if (b.value != b.input) graph_.Erase(b.value);
-    return WhyNotFoldable(*a.value, kEveryAxis, &a.layer);
+    return WhyNotFoldable(*a.value, kEveryAxis, Weights::kFloats, &a.layer);
   }
 
   ir::Graph& graph_;

@@ -14,6 +14,7 @@
 #include "ir/base/hash_map.h"
 #include "ir/match/channel_affine.h"
 #include "passes/core/quantized_form.h"
+#include "passes/lower/few_bits.h"
 #include "passes/module_call/module_call.h"
 
 namespace fuselage::lower {
@@ -537,7 +538,9 @@ class Lowering {
 
 absl::StatusOr<bool> Lower::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
-  return Lowering(*kernels_, graph, remarks).Run();
+  ASSIGN_OR_RETURN(const bool widened, WidenWeights(graph, remarks));
+  ASSIGN_OR_RETURN(const bool lowered, Lowering(*kernels_, graph, remarks).Run());
+  return widened || lowered;
 }
 
 namespace {
