@@ -14,7 +14,9 @@
 #include "ir/base/hash_map.h"
 #include "ir/match/channel_affine.h"
 #include "passes/core/quantized_form.h"
+#include "passes/lower/codes.h"
 #include "passes/lower/few_bits.h"
+#include "passes/lower/moves.h"
 #include "passes/module_call/module_call.h"
 
 namespace fuselage::lower {
@@ -22,36 +24,6 @@ namespace {
 
 using ir::Node;
 using passes::Remarks;
-
-// The reference ops and their lowered forms: a graph that was lowered in part can be lowered further.
-bool IsQuantize(const Node& node) { return node.IsOp("quantize") || node.IsOp("int8.quantize"); }
-bool IsDequantize(const Node& node) { return node.IsOp("dequantize") || node.IsOp("int8.dequantize"); }
-
-bool HasCodes(const Node& node) {
-  if (!node.type().is_tensor()) return false;
-  const TensorType& type = node.tensor_type();
-  return type.quant && type.quant->per_tensor() && (type.dtype == DType::kU8 || type.dtype == DType::kI8);
-}
-
-bool SameCodes(const Node& a, const Node& b) {
-  return HasCodes(a) && HasCodes(b) && a.tensor_type().dtype == b.tensor_type().dtype &&
-         a.tensor_type().quant == b.tensor_type().quant;
-}
-
-// The codes that `dequantize` reads by their own parameters; null where it reads them by others, or per axis.
-Node* CodesOrNull(const Node& dequantize) {
-  Node* codes = dequantize.operand(0);
-  if (!HasCodes(*codes)) return nullptr;
-  if (dequantize.IsOp("int8.dequantize")) return codes;
-  if (dequantize.num_operands() > 1) return nullptr;
-  const std::vector<double>& scales = dequantize.attribute("scales").as_floats();
-  if (scales.empty()) return codes;
-  const std::vector<int64_t>& zero_points = dequantize.attribute("zero_points").as_ints();
-  const QuantParams& quant = *codes->tensor_type().quant;
-  const bool same = scales.size() == 1 && static_cast<float>(scales[0]) == quant.scale() &&
-                    (zero_points.empty() ? 0 : zero_points[0]) == quant.zero_point();
-  return same ? codes : nullptr;
-}
 
 // Plain i8 codes times a scale for each row, mul(to(codes, f32), scale), as quantize's per_token leaves them.
 struct RowCodes {
@@ -538,9 +510,10 @@ class Lowering {
 
 absl::StatusOr<bool> Lower::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
+  ASSIGN_OR_RETURN(const bool moved, MoveCodes(graph, remarks));
   ASSIGN_OR_RETURN(const bool widened, WidenWeights(graph, remarks));
   ASSIGN_OR_RETURN(const bool lowered, Lowering(*kernels_, graph, remarks).Run());
-  return widened || lowered;
+  return moved || widened || lowered;
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "passes/normalize/constants.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -78,6 +79,11 @@ Tensor Recentred(const Tensor& codes) {
   return recentred;
 }
 
+// Of a matrix.
+bool IsTranspose(const Node& node) {
+  return node.IsOp("permute") && node.attribute("dims").as_ints() == std::vector<int64_t>{1, 0};
+}
+
 absl::StatusOr<Constant> Dequantize(const Node& dequantize) {
   ASSIGN_OR_RETURN(Constant codes, ConstantOf(*dequantize.operand(0)));
   ASSIGN_OR_RETURN(QuantParams params, ParamsOf(dequantize, *codes.tensor));
@@ -97,7 +103,7 @@ absl::StatusOr<Constant> Dequantize(const Node& dequantize) {
 
 bool IsConstant(const Node& node) {
   if (node.kind() == ir::NodeKind::kGetAttr) return true;
-  if (!node.IsOp("dequantize") && !node.IsOp("quantize")) return false;
+  if (!node.IsOp("dequantize") && !node.IsOp("quantize") && !IsTranspose(node)) return false;
   for (const Node* operand : node.operands()) {
     if (operand != nullptr && !IsConstant(*operand)) return false;
   }
@@ -108,6 +114,10 @@ absl::StatusOr<Constant> ConstantOf(const Node& node) {
   if (node.kind() == ir::NodeKind::kGetAttr) {
     const ir::Parameter* parameter = node.graph().FindParameterOrNull(node.target());
     return Constant{parameter->tensor, node.target(), node.target(), /*as_stored=*/true};
+  }
+  if (IsTranspose(node)) {
+    ASSIGN_OR_RETURN(const Constant matrix, ConstantOf(*node.operand(0)));
+    return Transposed(matrix);
   }
   absl::StatusOr<Constant> constant = node.IsOp("dequantize") ? Dequantize(node) : Quantized(node);
   if (!constant.ok()) return Annotate(constant.status(), absl::StrCat("%", node.name()));

@@ -11,7 +11,7 @@
 
 namespace fuselage::normalize {
 
-// A get_attr, or quantize and dequantize over constants only.
+// A get_attr, or quantize, dequantize and the transpose of a matrix over constants only.
 bool IsConstant(const ir::Node& node);
 
 struct Constant {

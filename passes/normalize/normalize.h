@@ -32,10 +32,10 @@
 //   x * sigmoid(1.702 * x)                           =>  silu(x * 1.702) / 1.702
 //   x / expand(y), x * expand(y)                     =>  x / y, x * y
 //
-// A constant is a get_attr, or quantize and dequantize over constants: dequantize(codes) becomes a parameter that keeps
-// its codes, with the quantization parameters in its type, and u8 codes around 128 are i8 codes around 0. Tied weights
-// stay tied: one parameter, several modules. A module's path is its weight's name without ".weight" where that is free,
-// else the node's name.
+// A constant is a get_attr, or quantize, dequantize and transpose over constants: dequantize(codes) becomes a parameter
+// that keeps its codes, with the quantization parameters in its type, and u8 codes around 128 are i8 codes around 0.
+// Tied weights stay tied: one parameter, several modules. A module's path is its weight's name without ".weight" where
+// that is free, else the node's name.
 //
 // Declines: other computed weights and biases; adaptive pooling whose windows differ in size; gemm with a transposed
 // `a` or with a bias that is not one value per column; arithmetic on integer tensors (shapes, indices), which is no
