@@ -38,11 +38,17 @@ struct ChannelMap {
   }
 };
 
-// x, where `node` is x times or plus a constant and has x's type; null elsewhere.
+// Of floats, and not in place.
+bool Scales(const Node& node) {
+  const bool in_place = node.kind() != ir::NodeKind::kCallModule && node.is_call() && match::IsInPlace(node.target());
+  return (node.IsOp("mul") || node.IsOp("div")) && match::IsF32(node) && !in_place;
+}
+
+// x, where `node` is x times, by or plus a constant and has x's type; null elsewhere.
 Node* MappedOrNull(const Node& node) {
-  const bool in_place = node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target());
-  if (!IsSum(node) && (!node.IsOp("mul") || !match::IsF32(node) || in_place)) return nullptr;
+  if (!IsSum(node) && !Scales(node)) return nullptr;
   for (const int side : {0, 1}) {
+    if (node.IsOp("div") && side == 1) break;
     Node* x = node.operand(side);
     const Node& constant = *node.operand(1 - side);
     if (constant.kind() == ir::NodeKind::kGetAttr && x->type() == node.type()) return x;
@@ -64,9 +70,12 @@ std::string WhyNotByChannel(const Node& node, const Node& x, ChannelMap* map) {
     if (map->axis != kEveryAxis) return absl::StrCat("%", constant.name(), " varies along more than one axis");
     map->axis = i + node.tensor_type().rank() - numbers.rank();
   }
-  const std::vector<double> values = ToDoubles(numbers);
-  map->affine = node.IsOp("mul") ? Affine{values, std::vector<double>(values.size(), 0)}
-                                 : Affine{std::vector<double>(values.size(), 1), values};
+  std::vector<double> values = ToDoubles(numbers);
+  if (node.IsOp("div")) {
+    for (double& value : values) value = 1 / value;
+  }
+  map->affine = Scales(node) ? Affine{values, std::vector<double>(values.size(), 0)}
+                             : Affine{std::vector<double>(values.size(), 1), values};
   return "";
 }
 
@@ -97,7 +106,7 @@ std::string WhyNotConstant(const Node& bn, BatchNormStatistics* statistics) {
 
 // Gives the layer its new weights, and takes `node` out of the graph.
 absl::Status Apply(ir::Graph& graph, Node* layer, Node* node, Node* input, Folded folded) {
-  RETURN_IF_ERROR(SetWeights(graph, layer, std::move(folded), /*has_bias=*/!node->IsOp("mul")));
+  RETURN_IF_ERROR(SetWeights(graph, layer, std::move(folded), /*has_bias=*/!Scales(*node)));
   layer->AddSources(layer->SourcesOrSelf());
   layer->AddSources(node->SourcesOrSelf());
   node->ReplaceAllUsesWith(input);
@@ -154,15 +163,25 @@ bool MovesChannels(const Node& node) {
   return node.is_call() && (node.IsOp("permute") || node.op()->view == ir::View::kSameOrder) && node.has_one_use();
 }
 
-// map(layer(x)) => layer'(x), map(view(layer(x))) => view(layer'(x)) for permutes and reshapes. Why not, where it
-// declines; on success `*layer` and `*folded` are that layer and its weights.
+// f(s * x) = s * f(x) for s > 0: a relu, of one value.
+bool IsHomogeneous(const Node& node) {
+  return node.is_call() && node.op()->homogeneous && node.op()->elementwise && node.num_operands() == 1 &&
+         match::IsF32(node) && node.has_one_use();
+}
+
+// map(layer(x)) => layer'(x), map(view(layer(x))) => view(layer'(x)) for permutes and reshapes, s * relu(layer(x)) =>
+// relu(layer'(x)). Why not, where it declines; on success `*layer` and `*folded` are that layer and its weights.
 std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* folded) {
   const Node* user = &node;
   Node* producer = map.input;
-  while (MovesChannels(*producer)) {
-    const std::optional<int> axis = AxisOfOperand(*producer, map.axis);
-    if (!axis) return absl::StrCat("%", producer->name(), " takes its channels apart");
-    map.axis = *axis;
+  const bool positive = std::all_of(map.affine.scale.begin(), map.affine.scale.end(), [](double s) { return s > 0; }) &&
+                        std::all_of(map.affine.shift.begin(), map.affine.shift.end(), [](double s) { return s == 0; });
+  while (MovesChannels(*producer) || (positive && IsHomogeneous(*producer))) {
+    if (MovesChannels(*producer)) {
+      const std::optional<int> axis = AxisOfOperand(*producer, map.axis);
+      if (!axis) return absl::StrCat("%", producer->name(), " takes its channels apart");
+      map.axis = *axis;
+    }
     user = producer;
     producer = producer->operand(0);
   }
@@ -186,13 +205,21 @@ std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* f
 // layer(map(x)) => layer'(x).
 std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& layer, Folded* folded) {
   Layer parts;
-  const std::string why = WhyNotFoldable(layer, map.axis, Weights::kFloats, &parts);
+  const Tensor* weight = layer.graph().ParameterOfOrNull(layer, "weight");
+  const bool one_input = weight != nullptr && weight->rank() > 1 && weight->dim(1) == 1;
+  const std::string why =
+      WhyNotFoldable(layer, map.axis, one_input ? Weights::kCodes : Weights::kFloats, &parts);
   if (!why.empty()) return why;
   if (layer.operand(0) != &node || parts.transposed) return absl::StrCat("%", layer.name(), " takes no scaled input");
   const Affine affine = map.Over(node.tensor_type().shape[ChannelAxis(layer)]);
   const bool shifted = std::any_of(affine.shift.begin(), affine.shift.end(), [](double s) { return s != 0; });
   if (shifted && IsPadded(layer)) {
     return absl::StrCat("%", layer.name(), " pads with zeros behind it, and its shift is not 0");
+  }
+  if (parts.weight->type().quant && (shifted || std::any_of(affine.scale.begin(), affine.scale.end(), [](double s) {
+                                       return !(s > 0);
+                                     }))) {
+    return absl::StrCat("the weights of %", layer.name(), " are codes, which take positive factors alone");
   }
   *folded = FoldBefore(parts, affine);
   if (!IsValid(*folded)) return "the folded weights are not finite";

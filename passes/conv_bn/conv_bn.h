@@ -6,15 +6,16 @@
 //   conv(bn(x))  =>  conv'(x)    W' = W * g of the input channel,  b' = b + sum W * (beta - mean * g)
 //   conv(x) * g, conv(x * g)     the same, with mean and beta 0
 //   conv(x) + b, conv(x + b)     with a gain of 1
+//   relu(conv(x)) * g            =>  relu(conv'(x))   for g > 0
 //   bn(view(layer(x)))  =>  view(layer'(x))   for permutes and reshapes that keep the channels together
 //
 //   bn(x)        =>  a depthwise convolution of one tap, where there is no layer to fold it into
 //
 //   a(x) + b(x)  =>  one convolution or linear with the weights of both (sums.h), with `keep_branches` two
 //
-// for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d, and for
-// weights that are codes around 0 (of a network that was trained so), whose scales change. An
-// absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
+// for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d. Where
+// weights are codes around 0, of a network that was trained so, their scales change: in the first form, and in the second
+// for x * g and a depthwise convolution. An absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
 // other modules share stays as it is for them. A batch norm alone is for tensors of rank 4: pre-activation networks
 // such as DenseNet have one behind each concat, which as a convolution can take a relu in (`fusion`) and compute on
 // codes

@@ -82,6 +82,11 @@ Folded FoldAfter(const Layer& layer, const Affine& affine) {
 Folded FoldBefore(const Layer& layer, const Affine& affine) {
   const Tensor& weight = *layer.weight;
   const int64_t outer = weight.dim(0), inner = weight.dim(1), kernel = KernelSize(weight);
+  if (weight.type().quant) {
+    std::vector<double> factors;
+    for (int64_t o = 0; o < outer; ++o) factors.push_back(affine.scale[o / (outer / layer.groups)]);
+    return {ScaledCodes(weight, factors), layer.bias == nullptr ? Tensor(DType::kF32, Shape{outer}) : *layer.bias};
+  }
   Folded folded{Tensor(DType::kF32, weight.shape()), Tensor(DType::kF32, Shape{outer})};
   for (int64_t o = 0; o < outer; ++o) {
     const int64_t first_input = o / (outer / layer.groups) * inner;

@@ -3,10 +3,13 @@
 // dequantize, and constants codes, which `lower` takes into its kernels; elsewhere, arithmetic on floats.
 //
 // github.com/fastmachinelearning/qonnx, docs/qonnx-custom-ops.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -137,6 +140,21 @@ absl::StatusOr<Value> Signs(Call& call, const Value& x) {
   return call.EmitHelper("signs", "where", {not_negative, one, minus_one});
 }
 
+// A quantize of that type and the dequantize behind it, with a clamp in front where the type has more codes than `range`.
+// `suffix` empty: the last has the node's own name.
+absl::StatusOr<Value> Rounded(Call& call, absl::string_view suffix, Value x, Range range, const CodeType& type,
+                              const QuantParams& params) {
+  const bool low = range.lowest > type.range.lowest, high = range.highest < type.range.highest;
+  if (low || high) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const auto bound = [&](double code) { return (code - params.zero_point()) * params.scale(); };
+    ASSIGN_OR_RETURN(x, call.EmitHelper("clamp", "clamp", {x}, {{"min", low ? bound(range.lowest) : -infinity},
+                                                                {"max", high ? bound(range.highest) : infinity}}));
+  }
+  ASSIGN_OR_RETURN(const Value codes, QuantizeBy(call, "quantize", x, type.dtype, params));
+  return DequantizeBy(call, suffix, codes, params);
+}
+
 // Quant, IntQuant: input, scale, zero point, bits. Between two codes of an odd zero point the even one is ours with the
 // zero point taken off, and theirs with it.
 absl::Status ConvertQuant(Call& call) {
@@ -152,23 +170,20 @@ absl::Status ConvertQuant(Call& call) {
   }
   const std::optional<QuantParams> params =
       type.has_value() ? ParamsOf(x, scale, zero_point, type->dtype) : std::nullopt;
-  const bool all_codes =
-      type.has_value() && range.lowest == type->range.lowest && range.highest == type->range.highest;
-  if (x.constant == nullptr && params.has_value() && IsHalfEven(mode) &&
-      (all_codes || params->axis == QuantParams::kPerTensor)) {
-    Value bounded = x;
-    if (!all_codes) {
-      const double infinity = std::numeric_limits<double>::infinity();
-      const auto bound = [&](double code) { return (code - params->zero_point()) * params->scale(); };
-      ASSIGN_OR_RETURN(
-          bounded, call.EmitHelper("clamp", "clamp", {x},
-                                   {{"min", range.lowest == type->range.lowest ? -infinity : bound(range.lowest)},
-                                    {"max", range.highest == type->range.highest ? infinity : bound(range.highest)}}));
+  if (x.constant == nullptr && params.has_value() && IsHalfEven(mode)) {
+    if (params->per_tensor()) {
+      ASSIGN_OR_RETURN(Value real, Rounded(call, "", x, range, *type, *params));
+      call.Set(0, std::move(real));
+      return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const Value codes, QuantizeBy(call, "quantize", bounded, type->dtype, *params));
-    ASSIGN_OR_RETURN(Value real, DequantizeBy(call, "", codes, *params));
-    call.Set(0, std::move(real));
-    return absl::OkStatus();
+    // Channels with a scale each have one in common when they are divided by theirs, which layers beside can take in.
+    const auto same = [&](int32_t zero) { return zero == params->zero_points[0]; };
+    if (std::all_of(params->zero_points.begin(), params->zero_points.end(), same)) {
+      ASSIGN_OR_RETURN(const Value steps, call.EmitHelper("steps", "div", {x, scale}));
+      ASSIGN_OR_RETURN(const Value codes,
+                       Rounded(call, "rounded", steps, range, *type, PerTensor(1, params->zero_points[0])));
+      return call.Result("mul", {codes, scale});
+    }
   }
   ASSIGN_OR_RETURN(const Value scaled, Scaled(call, x, scale, zero_point));
   ASSIGN_OR_RETURN(const Value bounded, call.EmitHelper("clamp", "clamp", {scaled},
