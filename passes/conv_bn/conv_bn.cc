@@ -194,7 +194,8 @@ std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* f
   if (!why.empty()) return why;
   const Affine affine = map.Over(producer->tensor_type().shape[ChannelAxis(*producer)]);
   if (const int64_t channel = ChannelThatNegates(parts, affine); channel >= 0) {
-    return absl::StrCat("the weights of ", name, " have the code -128 in channel ", channel, ", whose factor is negative");
+    return absl::StrCat("the weights of ", name, " have the code -128 in channel ", channel,
+                        ", whose factor is negative");
   }
   *folded = FoldAfter(parts, affine);
   if (!IsValid(*folded)) return "the folded weights are not finite";
@@ -207,8 +208,7 @@ std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& lay
   Layer parts;
   const Tensor* weight = layer.graph().ParameterOfOrNull(layer, "weight");
   const bool one_input = weight != nullptr && weight->rank() > 1 && weight->dim(1) == 1;
-  const std::string why =
-      WhyNotFoldable(layer, map.axis, one_input ? Weights::kCodes : Weights::kFloats, &parts);
+  const std::string why = WhyNotFoldable(layer, map.axis, one_input ? Weights::kCodes : Weights::kFloats, &parts);
   if (!why.empty()) return why;
   if (layer.operand(0) != &node || parts.transposed) return absl::StrCat("%", layer.name(), " takes no scaled input");
   const Affine affine = map.Over(node.tensor_type().shape[ChannelAxis(layer)]);
@@ -216,9 +216,8 @@ std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& lay
   if (shifted && IsPadded(layer)) {
     return absl::StrCat("%", layer.name(), " pads with zeros behind it, and its shift is not 0");
   }
-  if (parts.weight->type().quant && (shifted || std::any_of(affine.scale.begin(), affine.scale.end(), [](double s) {
-                                       return !(s > 0);
-                                     }))) {
+  if (parts.weight->type().quant &&
+      (shifted || std::any_of(affine.scale.begin(), affine.scale.end(), [](double s) { return !(s > 0); }))) {
     return absl::StrCat("the weights of %", layer.name(), " are codes, which take positive factors alone");
   }
   *folded = FoldBefore(parts, affine);

@@ -14,12 +14,12 @@
 //   a(x) + b(x)  =>  one convolution or linear with the weights of both (sums.h), with `keep_branches` two
 //
 // for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d. Where
-// weights are codes around 0, of a network that was trained so, their scales change: in the first form, and in the second
-// for x * g and a depthwise convolution. An absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
-// other modules share stays as it is for them. A batch norm alone is for tensors of rank 4: pre-activation networks
-// such as DenseNet have one behind each concat, which as a convolution can take a relu in (`fusion`) and compute on
-// codes
-// (`quantize`). With `keep_batch_norms` it stays, and computes on floats.
+// weights are codes around 0, of a network that was trained so, their scales change: in the first form, and in the
+// second for x * g and a depthwise convolution. An absent gamma is 1; an absent beta or bias is 0. Computed in double,
+// stored as f32 in new parameters: a weight that other modules share stays as it is for them. A batch norm alone is for
+// tensors of rank 4: pre-activation networks such as DenseNet have one behind each concat, which as a convolution can
+// take a relu in
+// (`fusion`) and compute on codes (`quantize`). With `keep_batch_norms` it stays, and computes on floats.
 //
 // Declines to fold: the value between the two has a second user or is a graph output; the convolution's module has a
 // second call site (folding would change both); batch norm in training mode or without running statistics; a weight

@@ -40,8 +40,9 @@ struct Folded {
 Folded FoldAfter(const Layer& layer, const Affine& affine);
 // A channel with a negative factor and the code -128, which has no negative; -1 where there is none.
 int64_t ChannelThatNegates(const Layer& layer, const Affine& affine);
-// layer(affine(x)), where padding does not matter: `affine` is over the input channels; the layer is not transposed. Where
-// each output channel has one input, weights may be such codes, too, if factors are positive and nothing is shifted.
+// layer(affine(x)), where padding does not matter: `affine` is over the input channels; the layer is not transposed.
+// Where each output channel has one input, weights may be such codes, too, if factors are positive and nothing is
+// shifted.
 Folded FoldBefore(const Layer& layer, const Affine& affine);
 // a(x) + factor * b(x) as one layer with a's kernel and groups, of which b has a multiple: b's first tap is a's
 // `first_tap`.

@@ -25,8 +25,8 @@ bool IsLayer(const ir::Node& node);
 // In the layer's result, and in its input, which has the same rank.
 int ChannelAxis(const ir::Node& layer);
 
-// Why `layer`'s weights cannot change by a map along `axis`; empty where they can. Those of kFloats are of f32; by kCodes
-// they may be codes that FoldAfter takes, too.
+// Why `layer`'s weights cannot change by a map along `axis`; empty where they can. Those of kFloats are of f32; by
+// kCodes they may be codes that FoldAfter takes, too.
 enum class Weights { kFloats, kCodes };
 std::string WhyNotFoldable(const ir::Node& layer, int axis, Weights weights, Layer* parts);
 // Why the layer's result is more than products and a bias; empty where it is not.

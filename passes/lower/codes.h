@@ -1,4 +1,5 @@
-// Quantizes and dequantizes of a graph that was lowered or not: a graph that was lowered in part can be lowered further.
+// Quantizes and dequantizes of a graph that was lowered or not: a graph that was lowered in part can be lowered
+// further.
 #ifndef FUSELAGE_PASSES_LOWER_CODES_H_
 #define FUSELAGE_PASSES_LOWER_CODES_H_
 

@@ -44,8 +44,8 @@ absl::StatusOr<bool> MoveCodes(ir::Graph& graph, passes::Remarks& remarks) {
     const AttributeMap attributes = {{"dtype", type.dtype},
                                      {"scales", std::vector<double>{type.quant->scale()}},
                                      {"zero_points", std::vector<int64_t>{type.quant->zero_point()}}};
-    ASSIGN_OR_RETURN(Node * quantize, graph.AddFunction(absl::StrCat(node->name(), "_q"), "quantize", {node},
-                                                        attributes, node->next()));
+    ASSIGN_OR_RETURN(Node * quantize,
+                     graph.AddFunction(absl::StrCat(node->name(), "_q"), "quantize", {node}, attributes, node->next()));
     ASSIGN_OR_RETURN(Node * again, graph.AddFunction(absl::StrCat(node->name(), "_dq"), "dequantize", {quantize}, {},
                                                      quantize->next()));
     node->ReplaceAllUsesWith(again);

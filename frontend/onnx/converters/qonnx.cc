@@ -1,5 +1,5 @@
-// Quantizers of networks that were trained with them (Brevitas, QKeras, HAWQ; what FINN and hls4ml read): their result is
-// in floats, of which each is a code's value. Where a type of ours has these codes, they become a quantize and a
+// Quantizers of networks that were trained with them (Brevitas, QKeras, HAWQ; what FINN and hls4ml read): their result
+// is in floats, of which each is a code's value. Where a type of ours has these codes, they become a quantize and a
 // dequantize, and constants codes, which `lower` takes into its kernels; elsewhere, arithmetic on floats.
 //
 // github.com/fastmachinelearning/qonnx, docs/qonnx-custom-ops.
@@ -32,8 +32,8 @@ absl::StatusOr<int> ReadBits(const Call& call, int i) {
       absl::StrCat("input ", i, ": found a width of ", bits, " bits, wanted a whole number of 1 to 32"));
 }
 
-// Which codes there are. Without the lowest, -128 of eight bits, where `narrow`, or without the highest, 255. One bit with a
-// sign is that alone.
+// Which codes there are. Without the lowest, -128 of eight bits, where `narrow`, or without the highest, 255. One bit
+// with a sign is that alone.
 absl::StatusOr<Range> CodesOf(const Call& call, int bits) {
   ASSIGN_OR_RETURN(const bool is_signed, call.Flag("signed", true));
   ASSIGN_OR_RETURN(const bool narrow, call.Flag("narrow", false));
@@ -49,15 +49,15 @@ struct CodeType {
   Range range;
 };
 std::optional<CodeType> TypeOf(Range codes) {
-  for (const CodeType& type : {CodeType{DType::kU8, {0, 255}}, CodeType{DType::kI8, {-128, 127}},
-                               CodeType{DType::kI16, {-32768, 32767}}}) {
+  for (const CodeType& type :
+       {CodeType{DType::kU8, {0, 255}}, CodeType{DType::kI8, {-128, 127}}, CodeType{DType::kI16, {-32768, 32767}}}) {
     if (type.range.lowest <= codes.lowest && codes.highest <= type.range.highest) return type;
   }
   return std::nullopt;
 }
 
-// The parameters of codes of that type for `x`, where its scales and zero points are constants that lie along one axis at
-// most and that a type can have.
+// The parameters of codes of that type for `x`, where its scales and zero points are constants that lie along one axis
+// at most and that a type can have.
 std::optional<QuantParams> ParamsOf(const Value& x, const Value& scale, const Value& zero_point, DType dtype) {
   const Tensor *scales = scale.TensorOrNull(), *zero_points = zero_point.TensorOrNull();
   if (scales == nullptr || zero_points == nullptr || scales->dtype() != DType::kF32) return std::nullopt;
@@ -95,9 +95,9 @@ absl::StatusOr<Value> Round(Call& call, const std::string& suffix, const Value& 
   if (mode == "FLOOR") return emit("floor", {x});
   const bool half_up = mode == "HALF_UP", half_down = mode == "HALF_DOWN";
   if (mode != "UP" && mode != "DOWN" && !half_up && !half_down) {
-    return absl::UnimplementedError(absl::StrCat(
-        "attribute 'rounding_mode': found '", mode,
-        "', wanted ROUND, HALF_EVEN, CEIL, FLOOR, UP, DOWN, HALF_UP or HALF_DOWN"));
+    return absl::UnimplementedError(
+        absl::StrCat("attribute 'rounding_mode': found '", mode,
+                     "', wanted ROUND, HALF_EVEN, CEIL, FLOOR, UP, DOWN, HALF_UP or HALF_DOWN"));
   }
   // Of magnitudes.
   ASSIGN_OR_RETURN(Value magnitude, emit("abs", {x}));
@@ -116,7 +116,8 @@ absl::StatusOr<Value> Scaled(Call& call, const Value& x, const Value& scale, con
   return call.EmitHelper("add", "add", {quotient, zero_point});
 }
 
-// (codes - zero_point) * scale as the node's result: floats, or, where they have parameters of a type, codes of that type.
+// (codes - zero_point) * scale as the node's result: floats, or, where they have parameters of a type, codes of that
+// type.
 absl::Status ResultOf(Call& call, const Value& codes, const Value& scale, const Value& zero_point,
                       std::optional<CodeType> type) {
   const std::optional<QuantParams> params =
@@ -140,16 +141,17 @@ absl::StatusOr<Value> Signs(Call& call, const Value& x) {
   return call.EmitHelper("signs", "where", {not_negative, one, minus_one});
 }
 
-// A quantize of that type and the dequantize behind it, with a clamp in front where the type has more codes than `range`.
-// `suffix` empty: the last has the node's own name.
+// A quantize of that type and the dequantize behind it, with a clamp in front where the type has more codes than
+// `range`. `suffix` empty: the last has the node's own name.
 absl::StatusOr<Value> Rounded(Call& call, absl::string_view suffix, Value x, Range range, const CodeType& type,
                               const QuantParams& params) {
   const bool low = range.lowest > type.range.lowest, high = range.highest < type.range.highest;
   if (low || high) {
     const double infinity = std::numeric_limits<double>::infinity();
     const auto bound = [&](double code) { return (code - params.zero_point()) * params.scale(); };
-    ASSIGN_OR_RETURN(x, call.EmitHelper("clamp", "clamp", {x}, {{"min", low ? bound(range.lowest) : -infinity},
-                                                                {"max", high ? bound(range.highest) : infinity}}));
+    ASSIGN_OR_RETURN(x, call.EmitHelper("clamp", "clamp", {x},
+                                        {{"min", low ? bound(range.lowest) : -infinity},
+                                         {"max", high ? bound(range.highest) : infinity}}));
   }
   ASSIGN_OR_RETURN(const Value codes, QuantizeBy(call, "quantize", x, type.dtype, params));
   return DequantizeBy(call, suffix, codes, params);
@@ -186,8 +188,8 @@ absl::Status ConvertQuant(Call& call) {
     }
   }
   ASSIGN_OR_RETURN(const Value scaled, Scaled(call, x, scale, zero_point));
-  ASSIGN_OR_RETURN(const Value bounded, call.EmitHelper("clamp", "clamp", {scaled},
-                                                        {{"min", range.lowest}, {"max", range.highest}}));
+  ASSIGN_OR_RETURN(const Value bounded,
+                   call.EmitHelper("clamp", "clamp", {scaled}, {{"min", range.lowest}, {"max", range.highest}}));
   ASSIGN_OR_RETURN(const Value codes, Round(call, "round", bounded, mode));
   return ResultOf(call, codes, scale, zero_point, type);
 }
@@ -199,8 +201,8 @@ absl::Status ConvertBipolarQuant(Call& call) {
   return ResultOf(call, signs, call.operand(1), zero_point, TypeOf({-1, 1}));
 }
 
-// Input, scale, zero point, bits; version 1: bits of the result; version 2: scale and bits of the result. Codes lose their
-// lowest bits.
+// Input, scale, zero point, bits; version 1: bits of the result; version 2: scale and bits of the result. Codes lose
+// their lowest bits.
 absl::Status ConvertTrunc(Call& call) {
   const Value &scale = call.operand(1), &zero_point = call.operand(2);
   const bool has_scale = call.num_operands() == 6;
@@ -214,7 +216,8 @@ absl::Status ConvertTrunc(Call& call) {
     step = std::exp2(std::nearbyint(std::log2(to / from)));
   }
   if (!std::isfinite(step) || step == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("found a step of ", step, " codes, wanted one that is finite and > 0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found a step of ", step, " codes, wanted one that is finite and > 0"));
   }
   ASSIGN_OR_RETURN(const Value scaled, Scaled(call, call.operand(0), scale, zero_point));
   ASSIGN_OR_RETURN(const Value codes, Round(call, "round", scaled, "ROUND"));

@@ -143,6 +143,12 @@ TEST(Quant, BecomesCodes) {
   EXPECT_THAT(four, HasSubstr("max=7.5"));
   EXPECT_THAT(four, Not(HasSubstr("round")));
 
+  // Channels share a scale of 1 between a division and a product.
+  const std::string channels = Text(QuantOf({4, false, false, "ROUND", {0.5f, 0.25f, 2.0f}}, x, false));
+  EXPECT_THAT(channels, HasSubstr("max=15"));
+  EXPECT_THAT(channels, HasSubstr("<scale=1>"));
+  EXPECT_THAT(channels, Not(HasSubstr("round(")));
+
   // A weight is a parameter with codes, by channel.
   const auto weight = Import(QuantOf({4, true, true, "ROUND", {0.5f, 0.25f, 2.0f}}, x, true));
   ASSERT_TRUE(weight.ok()) << weight.status();
