@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/match/properties.h"
 #include "passes/lower/codes.h"
 
@@ -21,23 +22,34 @@ bool HandsOn(const Node& node) {
          std::count_if(operands.begin(), operands.end(), [](const Node* x) { return x && match::IsF32(*x); }) == 1;
 }
 
-// By a layer whose weight is codes, itself or behind others that hand elements on.
-bool IsReadAsCodes(const Node& value) {
-  const std::vector<ir::Use> uses = value.uses();
-  return std::any_of(uses.begin(), uses.end(), [](const ir::Use& use) {
-    const Node& reader = *use.user;
-    if (HandsOn(reader)) return IsReadAsCodes(reader);
-    const Tensor* weight = reader.is_call() ? reader.graph().ParameterOfOrNull(reader, "weight") : nullptr;
-    return use.index == 0 && weight != nullptr && weight->type().quant.has_value();
-  });
+bool IsLayerOfCodes(const Node& node) {
+  const Tensor* weight = node.is_call() ? node.graph().ParameterOfOrNull(node, "weight") : nullptr;
+  return weight != nullptr && weight->type().quant.has_value();
+}
+
+// Those that hand on what such a layer reads, itself or behind others of them.
+HashSet<const Node*> ReadAsCodes(const std::vector<Node*>& nodes) {
+  HashSet<const Node*> found;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    if (!HandsOn(**node)) continue;
+    const std::vector<ir::Use> uses = (*node)->uses();
+    if (std::any_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+          return use.index == 0 && (IsLayerOfCodes(*use.user) || found.contains(use.user));
+        })) {
+      found.insert(*node);
+    }
+  }
+  return found;
 }
 
 }  // namespace
 
 absl::StatusOr<bool> MoveCodes(ir::Graph& graph, passes::Remarks& remarks) {
   bool changed = false;
-  for (Node* node : graph.Snapshot()) {
-    if (!HandsOn(*node) || !IsDequantize(*node->operand(0)) || !IsReadAsCodes(*node)) continue;
+  const std::vector<Node*> nodes = graph.Snapshot();
+  const HashSet<const Node*> read_as_codes = ReadAsCodes(nodes);
+  for (Node* node : nodes) {
+    if (!read_as_codes.contains(node) || !IsDequantize(*node->operand(0))) continue;
     const Node* codes = CodesOrNull(*node->operand(0));
     if (codes == nullptr) continue;
     const TensorType& type = codes->tensor_type();

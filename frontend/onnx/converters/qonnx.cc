@@ -205,7 +205,7 @@ absl::Status ConvertBipolarQuant(Call& call) {
 // their lowest bits.
 absl::Status ConvertTrunc(Call& call) {
   const Value &scale = call.operand(1), &zero_point = call.operand(2);
-  const bool has_scale = call.num_operands() == 6;
+  const bool has_scale = call.has(5);
   ASSIGN_OR_RETURN(const std::string mode, RoundingOf(call, "FLOOR"));
   ASSIGN_OR_RETURN(const int bits, ReadBits(call, 3));
   ASSIGN_OR_RETURN(const int result_bits, ReadBits(call, has_scale ? 5 : 4));
