@@ -35,9 +35,9 @@ Tensor Times(const Tensor& weight, int factor) {
   Tensor result(DType::kI8, weight.shape());
   std::transform(weight.values<int8_t>().begin(), weight.values<int8_t>().end(), result.data<int8_t>(),
                  [&](int8_t code) { return static_cast<int8_t>(factor * code); });
-  TensorType type = weight.type();
-  for (float& scale : type.quant->scales) scale /= static_cast<float>(factor);
-  result.set_type(std::move(type));
+  QuantParams quant = *weight.type().quant;
+  for (float& scale : quant.scales) scale /= static_cast<float>(factor);
+  result.set_type({DType::kI8, weight.shape(), std::move(quant), Layout::kRowMajor});
   return result;
 }
 
