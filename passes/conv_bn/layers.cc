@@ -23,9 +23,9 @@ bool HasActivation(const Node& node) {
 
 bool IsTransposed(const Node& layer) { return absl::StartsWith(layer.op()->name, "conv_transpose"); }
 
-// Codes around 0 of all output channels or of each.
+// Codes around 0 with a scale for all output channels or for each.
 bool AreScaled(const TensorType& weight) {
-  if (weight.dtype != DType::kI8 || !weight.quant || weight.quant->axis > 0) return false;
+  if (weight.dtype != DType::kI8 || !weight.quant || weight.quant->axis > 0 || weight.num_elements() == 0) return false;
   const std::vector<int32_t>& zero_points = weight.quant->zero_points;
   return std::all_of(zero_points.begin(), zero_points.end(), [](int32_t zero) { return zero == 0; });
 }
