@@ -146,7 +146,7 @@ const Network kNetworks[] = {
     {"harness/configs/models/gated_block.ir", kEntropy, "4c8bc7b72e6fa029"},
     {"frontend/fx/examples/cnn.ir", kEntropy, "cfde411fef74aace"},
     {"frontend/fx/examples/cnn.ir", kMinMax, "ced78710181d33b3"},
-    {"frontend/fx/examples/layers.ir", kEntropy, "1a01408650c6c270"},
+    {"frontend/fx/examples/layers.ir", kEntropy, "4efb26c78c02ee5d"},
     {"frontend/fx/examples/mobile.ir", kEntropy, "91e130837c7e3cc2"},
     {"frontend/fx/examples/resnet_block_functional.ir", kEntropy, "08dea815a5da1715"},
     {"frontend/fx/examples/transformer.ir", kEntropy, "923fb659c634c460"},

@@ -234,7 +234,8 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, bool alone, ir::Graph
   ChannelMap map;
   map.input = InputOrNull(*node);
   Node* user = !options.only_after_conv() && node->has_one_use() ? node->only_user() : nullptr;
-  const bool in_front = user != nullptr && IsLayer(*user);
+  // A quotient in front of a layer stays: mostly it is of pixels, which a table makes codes of.
+  const bool in_front = user != nullptr && IsLayer(*user) && !node->IsOp("div");
   // A product or sum that is beside no layer is none that could be folded.
   const bool near = node->IsOp("batch_norm") || IsLayer(*map.input) || in_front;
   const auto declined = [&](absl::string_view why) {

@@ -4,7 +4,7 @@
 //
 //   bn(conv(x))  =>  conv'(x)    W' = W * g,  b' = (b - mean) * g + beta,  g = gamma / sqrt(variance + eps)
 //   conv(bn(x))  =>  conv'(x)    W' = W * g of the input channel,  b' = b + sum W * (beta - mean * g)
-//   conv(x) * g, conv(x * g)     the same, with mean and beta 0
+//   conv(x) * g, conv(x * g)     the same, with mean and beta 0; conv(x) / g too
 //   conv(x) + b, conv(x + b)     with a gain of 1
 //   relu(conv(x)) * g            =>  relu(conv'(x))   for g > 0
 //   bn(view(layer(x)))  =>  view(layer'(x))   for permutes and reshapes that keep the channels together
