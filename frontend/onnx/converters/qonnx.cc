@@ -80,8 +80,7 @@ std::optional<QuantParams> ParamsOf(const Value& x, const Value& scale, const Va
   return params;
 }
 
-// By the rounding_mode of the node.
-absl::StatusOr<std::string> RoundingOf(const Call& call, absl::string_view otherwise) {
+std::string RoundingOf(const Call& call, absl::string_view otherwise) {
   return absl::AsciiStrToUpper(call.String("rounding_mode", otherwise));
 }
 bool IsHalfEven(absl::string_view mode) { return mode == "ROUND" || mode == "HALF_EVEN"; }
@@ -163,7 +162,7 @@ absl::Status ConvertQuant(Call& call) {
   const Value &x = call.operand(0), &scale = call.operand(1), &zero_point = call.operand(2);
   ASSIGN_OR_RETURN(const int bits, ReadBits(call, 3));
   ASSIGN_OR_RETURN(const Range range, CodesOf(call, bits));
-  ASSIGN_OR_RETURN(const std::string mode, RoundingOf(call, "ROUND"));
+  const std::string mode = RoundingOf(call, "ROUND");
   const std::optional<CodeType> type = TypeOf(range);
   if (bits == 1 && range.lowest < 0) {
     ASSIGN_OR_RETURN(const Value scaled, Scaled(call, x, scale, zero_point));
@@ -206,7 +205,7 @@ absl::Status ConvertBipolarQuant(Call& call) {
 absl::Status ConvertTrunc(Call& call) {
   const Value &scale = call.operand(1), &zero_point = call.operand(2);
   const bool has_scale = call.has(5);
-  ASSIGN_OR_RETURN(const std::string mode, RoundingOf(call, "FLOOR"));
+  const std::string mode = RoundingOf(call, "FLOOR");
   ASSIGN_OR_RETURN(const int bits, ReadBits(call, 3));
   ASSIGN_OR_RETURN(const int result_bits, ReadBits(call, has_scale ? 5 : 4));
   double step = std::exp2(bits - result_bits);
