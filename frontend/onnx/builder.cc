@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/rows.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/batch.h"
 
@@ -61,6 +62,14 @@ absl::StatusOr<Value> Builder::ChargedConstant(std::string name, Tensor tensor) 
 
 absl::StatusOr<Value> Builder::Emit(const std::string& name, absl::string_view target,
                                     const std::vector<Value>& operands, AttributeMap attributes) {
+  if (!HasRows(operands)) return EmitAsIs(name, target, operands, std::move(attributes));
+  ASSIGN_OR_RETURN(std::vector<Value> values,
+                   EmitOnRows(*this, name, target, operands, std::move(attributes), /*wanted=*/nullptr));
+  return std::move(values[0]);
+}
+
+absl::StatusOr<Value> Builder::EmitAsIs(const std::string& name, absl::string_view target,
+                                        const std::vector<Value>& operands, AttributeMap attributes) {
   const ir::OpSchema* schema = graph_->ops().FindOrNull(target);
   if (schema != nullptr && target != "dequantize" && AllConstant(operands)) {
     ASSIGN_OR_RETURN(std::vector<Value> values, Fold(name, *schema, operands, attributes));
@@ -73,6 +82,13 @@ absl::StatusOr<Value> Builder::Emit(const std::string& name, absl::string_view t
 absl::StatusOr<std::vector<Value>> Builder::EmitTuple(const std::string& name, absl::string_view target,
                                                       const std::vector<Value>& operands, AttributeMap attributes,
                                                       const std::vector<bool>& wanted) {
+  if (!HasRows(operands)) return EmitTupleAsIs(name, target, operands, std::move(attributes), wanted);
+  return EmitOnRows(*this, name, target, operands, std::move(attributes), &wanted);
+}
+
+absl::StatusOr<std::vector<Value>> Builder::EmitTupleAsIs(const std::string& name, absl::string_view target,
+                                                          const std::vector<Value>& operands, AttributeMap attributes,
+                                                          const std::vector<bool>& wanted) {
   const ir::OpSchema* schema = graph_->ops().FindOrNull(target);
   if (schema != nullptr && AllConstant(operands)) return Fold(name, *schema, operands, attributes);
   ASSIGN_OR_RETURN(ir::Node * tuple, Call(name, target, operands, std::move(attributes)));
@@ -116,18 +132,32 @@ absl::StatusOr<std::vector<Tensor>> Builder::EvaluateConstants(const ir::OpSchem
 
 absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const ir::OpSchema& schema,
                                                  const std::vector<Value>& operands, const AttributeMap& attributes) {
-  std::vector<const std::vector<Tensor>*> now, next;
+  std::vector<const std::vector<Tensor>*> now, next, next_row, no_row;
   bool depends_on_batch = HasBatch(attributes);
   for (const Value& operand : operands) {
     const bool depends = operand.at_next_batch != nullptr;
     now.push_back(operand.constant.get());
     next.push_back(depends ? operand.at_next_batch.get() : now.back());
+    next_row.push_back(operand.follows != nullptr ? operand.at_next_row.get() : now.back());
+    no_row.push_back(operand.follows != nullptr ? operand.at_no_row.get() : now.back());
     depends_on_batch = depends_on_batch || depends;
   }
+  ASSIGN_OR_RETURN(ir::Node * follows, FollowedBy(operands));
   ASSIGN_OR_RETURN(std::vector<Tensor> results, EvaluateConstants(schema, now, attributes));
   std::vector<Value> values;
   for (Tensor& result : results) {
     values.push_back(Constant(results.size() > 1 ? absl::StrCat(name, ".", values.size()) : name, std::move(result)));
+  }
+  if (follows != nullptr) {
+    const bool known = std::equal(now.begin(), now.end(), no_row.begin(),
+                                  [](const auto* a, const auto* b) { return (a == nullptr) == (b == nullptr); });
+    absl::StatusOr<std::vector<Tensor>> more = EvaluateConstants(schema, next_row, attributes);
+    absl::StatusOr<std::vector<Tensor>> none = absl::UnimplementedError("");
+    if (known) none = EvaluateConstants(schema, no_row, attributes);
+    for (size_t i = 0; more.ok() && i < values.size(); ++i) {
+      SetAtRows(values[i], std::move((*more)[i]),
+                none.ok() ? absl::StatusOr<Tensor>(std::move((*none)[i])) : none.status(), follows);
+    }
   }
   if (!depends_on_batch) return values;
   absl::StatusOr<std::vector<Tensor>> others = EvaluateConstants(schema, next, AtNextBatch(attributes));
@@ -140,6 +170,75 @@ absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const 
 void Builder::SetAtNextBatch(Value& value, Tensor tensor) {
   if (tensor.SameBytes(*value.TensorOrNull())) return budget_->Release(tensor.byte_size());
   value.at_next_batch = Constant("", std::move(tensor)).constant;
+}
+
+void Builder::SetAtRows(Value& value, absl::StatusOr<Tensor> next, absl::StatusOr<Tensor> none, ir::Node* follows) {
+  if (!next.ok()) return;
+  const Tensor& now = *value.TensorOrNull();
+  const auto same = [&](const absl::StatusOr<Tensor>& other) {
+    return other.ok() && other->shape() == now.shape() && other->SameBytes(now);
+  };
+  if (same(next) && same(none)) {
+    budget_->Release(next->byte_size() + none->byte_size());
+    return;
+  }
+  const Shape &shape = now.shape(), &more = next->shape();
+  const auto [axis, other] = std::mismatch(shape.begin(), shape.end(), more.begin(), more.end());
+  if (axis != shape.end()) value.rows = {follows, static_cast<int>(axis - shape.begin())};
+  value.at_next_row = Constant("", *std::move(next)).constant;
+  if (none.ok()) value.at_no_row = Constant("", *std::move(none)).constant;
+  value.follows = follows;
+}
+
+// For one row more it is as much larger as for each before.
+absl::StatusOr<ir::Node*> Builder::ComputedSize(const Value& value) {
+  const Tensor &now = *value.TensorOrNull(), &next = (*value.at_next_row)[0];
+  const Tensor* none = value.at_no_row == nullptr ? nullptr : &(*value.at_no_row)[0];
+  const Shape& counted = value.follows->tensor_type().shape;
+  bool linear = none != nullptr && none->shape() == now.shape() && now.type().quant == std::nullopt;
+  Tensor slope(DType::kI64, now.shape()), first(DType::kI64, now.shape());
+  int64_t room = -1;
+  for (int64_t i = 0; linear && i < now.num_elements(); ++i) {
+    const double step = next.At(i) - now.At(i), rise = now.At(i) - none->At(i);
+    slope.Set(i, step);
+    first.Set(i, none->At(i));
+    if (step == 0 && rise == 0) continue;
+    const auto rows = step == 0 ? 0 : static_cast<int64_t>(rise / step);
+    linear = step != 0 && static_cast<double>(rows) * step == rise && (room < 0 || room == rows) && rows > 0;
+    room = rows;
+  }
+  if (!linear || counted != Shape{1}) {
+    return absl::UnimplementedError(absl::StrCat("found ", Quote(value.name),
+                                                 ", which follows from how many elements data says there are, as a "
+                                                 "computed value"));
+  }
+  const Value count{value.follows->name(), nullptr, value.follows};
+  const std::string& name = value.name;
+  ASSIGN_OR_RETURN(const Value steps, ChargedConstant(absl::StrCat(name, ".step"), std::move(slope)));
+  ASSIGN_OR_RETURN(const Value start, ChargedConstant(absl::StrCat(name, ".start"), std::move(first)));
+  ASSIGN_OR_RETURN(Value size, EmitAsIs(absl::StrCat(name, ".rise"), "mul", {count, steps}, {}));
+  ASSIGN_OR_RETURN(size, EmitAsIs(absl::StrCat(name, ".size"), "add", {size, start}, {}));
+  ASSIGN_OR_RETURN(size, EmitAsIs(absl::StrCat(name, ".shaped"), "reshape", {size}, {{"shape", now.shape()}}));
+  if (now.dtype() == DType::kI64) return size.node;
+  ASSIGN_OR_RETURN(size, EmitAsIs(absl::StrCat(name, ".number"), "to", {size}, {{"dtype", now.dtype()}}));
+  return size.node;
+}
+
+absl::StatusOr<ir::Node*> Builder::FollowedBy(const std::vector<Value>& values) {
+  ir::Node* found = nullptr;
+  for (const Value& value : values) {
+    if (value.follows == nullptr || value.follows == found) continue;
+    if (found != nullptr) {
+      return absl::UnimplementedError("found sizes of two values of which data says how long they are, wanted one's");
+    }
+    found = value.follows;
+  }
+  return found;
+}
+
+const Value* Builder::MadeOrNull(const std::string& key) const {
+  const auto it = made_.find(key);
+  return it == made_.end() ? nullptr : &it->second;
 }
 
 absl::StatusOr<ir::Node*> Builder::Call(const std::string& name, absl::string_view target,
@@ -193,6 +292,7 @@ void Builder::WarnOfFixedBatch(const Value& value) {
 
 absl::StatusOr<ir::Node*> Builder::NodeOf(const Value& value) {
   if (value.constant == nullptr) return value.node;
+  if (value.follows != nullptr && value.rows.count == nullptr) return ComputedSize(value);
   const Tensor* tensor = value.TensorOrNull();
   if (const auto it = get_attrs_.find(tensor); it != get_attrs_.end()) return it->second;
   if (value.at_next_batch != nullptr) {

@@ -7,8 +7,9 @@
 namespace fuselage::onnx {
 
 absl::Status FoldResult(Call& call, const std::vector<int>& operands, Computation compute) {
-  std::vector<const Tensor*> now, next;
-  bool depends_on_batch = false;
+  std::vector<const Tensor*> now, next, next_row, no_row;
+  std::vector<Value> values;
+  bool depends_on_batch = false, known_at_none = true;
   for (const int i : operands) {
     const Tensor* tensor = nullptr;
     if (call.has(i)) {
@@ -18,9 +19,20 @@ absl::Status FoldResult(Call& call, const std::vector<int>& operands, Computatio
     now.push_back(tensor);
     next.push_back(at_next_batch != nullptr ? &(*at_next_batch)[0] : tensor);
     depends_on_batch = depends_on_batch || at_next_batch != nullptr;
+    const Value& value = call.operand(i);
+    known_at_none = known_at_none && (value.follows == nullptr || value.at_no_row != nullptr);
+    next_row.push_back(value.follows != nullptr ? &(*value.at_next_row)[0] : tensor);
+    no_row.push_back(value.at_no_row != nullptr ? &(*value.at_no_row)[0] : tensor);
+    values.push_back(value);
   }
   ASSIGN_OR_RETURN(Tensor result, compute(now));
   Value value = Builder::Constant(call.name(), std::move(result));
+  ASSIGN_OR_RETURN(ir::Node * follows, Builder::FollowedBy(values));
+  if (follows != nullptr) {
+    absl::StatusOr<Tensor> none = absl::UnimplementedError("");
+    if (known_at_none) none = compute(no_row);
+    call.builder().SetAtRows(value, compute(next_row), std::move(none), follows);
+  }
   if (depends_on_batch) {
     absl::StatusOr<Tensor> other = compute(next);
     if (other.ok()) call.builder().SetAtNextBatch(value, *std::move(other));

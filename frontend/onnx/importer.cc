@@ -85,7 +85,7 @@ void Values::Done(absl::string_view name) {
 }
 
 void Values::Release(const Value& value) {
-  for (const auto& constant : {value.constant, value.at_next_batch}) {
+  for (const auto& constant : {value.constant, value.at_next_batch, value.at_next_row, value.at_no_row}) {
     if (constant != nullptr && constant.use_count() <= 2) budget_->Release((*constant)[0].byte_size());
   }
 }

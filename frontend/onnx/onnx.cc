@@ -11,6 +11,7 @@
 #include "frontend/onnx/files.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/inputs.h"
+#include "frontend/onnx/rows.h"
 #include "frontend/onnx/structure.h"
 #include "frontend/onnx/tensors.h"
 #include "frontend/onnx/wire.h"
@@ -60,10 +61,16 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const
   }));
   std::vector<ir::Node*> outputs;
   for (int i = 0; i < proto.output_size(); ++i) {
-    absl::StatusOr<ir::Node*> node = builder.NodeOf(values[i]);
-    if (!node.ok()) return Annotate(node.status(), absl::StrCat("output ", Quote(proto.output(i).name())));
-    outputs.push_back(*node);
-    if (options.names != nullptr) options.names->outputs.push_back(proto.output(i).name());
+    const std::string& name = proto.output(i).name();
+    const auto add = [&](const std::string& as, ir::Node* node) {
+      outputs.push_back(node);
+      if (options.names != nullptr) options.names->outputs.push_back(as);
+    };
+    const absl::StatusOr<Value> value = FillRows(builder, name, values[i], 0);
+    absl::StatusOr<ir::Node*> node = value.ok() ? builder.NodeOf(*value) : value.status();
+    if (!node.ok()) return Annotate(node.status(), absl::StrCat("output ", Quote(name)));
+    add(name, *node);
+    if (values[i].rows.count != nullptr) add(absl::StrCat(name, ".count"), values[i].rows.count);
   }
   ASSIGN_OR_RETURN(ir::Node * output, graph->AddOutput(std::move(outputs)));
   static_cast<void>(output);

@@ -346,11 +346,11 @@ TEST(Limits, OverflowAndMemory) {
 TEST(Outputs, AreChosen) {
   ModelBuilder model;
   model.Input("x", {1, 2, 4}).Node("Relu", {"x"}, {"boxes"}, "act").Node("Sigmoid", {"x"}, {"scores"}, "soft");
-  model.Node("NonMaxSuppression", {"boxes", "scores"}, {"kept"}, "nms").Node("Det", {"kept"}, {"y"}, "det").Output("y");
+  model.Node("Unique", {"boxes"}, {"kept"}, "unique").Node("Det", {"kept"}, {"y"}, "det").Output("y");
   LoadOptions options;
   options.outputs = {"kept"};
   ExpectError(model, kUnimplemented,
-              "node 'nms' (NonMaxSuppression): found a result whose shape depends on data, wanted shapes", options);
+              "node 'unique' (Unique): found a result whose shape depends on data, wanted shapes", options);
   Names names;
   options.names = &names;
   options.outputs = {"scores", "boxes"};

@@ -19,6 +19,8 @@ constexpr IndexingOp kOps[] = {
     {"max_pool1d_with_indices", CreateMaxPool},
     {"max_pool2d_with_indices", CreateMaxPool},
     {"max_pool3d_with_indices", CreateMaxPool},
+    {"nms", CreateNms},
+    {"nonzero", CreateNonzero},
     {"one_hot", CreateOneHot},
     {"reverse_sequence", CreateReverseSequence},
     {"scatter", CreateScatter},

@@ -271,6 +271,43 @@ TEST(Indexing, Topk) {
   for (const bool largest : {true, false}) ExpectReference({"topk", {x}, {{"k", 5}, {"largest", largest}}});
 }
 
+TEST(Indexing, Nonzero) {
+  for (const DType dtype : {DType::kBool, DType::kU8, DType::kI8, DType::kI32, DType::kI64, DType::kF32}) {
+    for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 5}, Shape{2, 1, 3, 4}, Shape{4, 0}, Shape{0, 3}}) {
+      ExpectReference({"nonzero", {Whole(dtype, shape, 2)}, {}});
+    }
+  }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ExpectReference({"nonzero", {Tensor::Of<float>({4}, {-0.0f, nan, 0, -1})}, {}});
+}
+
+// Coordinates and scores of few values: boxes that overlap, have no area, or are equal.
+TEST(Indexing, Nms) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [images, classes, n] :
+       {std::tuple{1, 1, 40}, std::tuple{2, 3, 25}, std::tuple{3, 2, 1}, std::tuple{1, 4, 0}, std::tuple{0, 2, 3}}) {
+    Tensor boxes = Whole(DType::kF32, {images, n, 4}, 3), scores = Whole(DType::kF32, {images, classes, n}, 4);
+    for (const bool odd : {false, true}) {
+      if (odd && boxes.num_elements() > 8) boxes.data<float>()[7] = scores.data<float>()[1] = nan;
+      for (const bool center : {false, true}) {
+        for (const double iou : {0.0, 0.25, 0.6}) {
+          for (const int most : {0, 2, 50}) {
+            ExpectReference({"nms",
+                             {boxes, scores},
+                             {{"max_output_boxes_per_class", most},
+                              {"iou_threshold", iou},
+                              {"score_threshold", iou},
+                              {"center_point_box", center}}});
+          }
+        }
+      }
+    }
+  }
+  ExpectReference({"nms",
+                   {Values(DType::kF32, {1, 500, 4}), Values(DType::kF32, {1, 4, 500}, 2)},
+                   {{"max_output_boxes_per_class", 100}, {"iou_threshold", 0.3}}});
+}
+
 TEST(Indexing, MaxPoolWithIndices) {
   using Ints = std::vector<int64_t>;
   for (const DType dtype : {DType::kF32, DType::kI32, DType::kU8, DType::kI8}) {

@@ -112,6 +112,18 @@ absl::Status ConvertEyeLike(Call& call) {
   });
 }
 
+// What follows from the shape of operand 0 follows from how many rows it has.
+absl::Status FollowRows(Call& call, Value& value, absl::FunctionRef<Tensor(const Shape&)> of_shape) {
+  const Value::Rows& rows = call.operand(0).rows;
+  if (rows.count == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(call.builder().budget().Charge(2 * value.type().byte_size(), "its constant result"));
+  Shape next = call.shape(0), none = next;
+  ++next[rows.axis];
+  none[rows.axis] = 0;
+  call.builder().SetAtRows(value, of_shape(next), of_shape(none), rows.count);
+  return absl::OkStatus();
+}
+
 absl::Status ConvertSize(Call& call) {
   Builder& builder = call.builder();
   const auto size = [](const Shape& shape) {
@@ -121,6 +133,7 @@ absl::Status ConvertSize(Call& call) {
   ASSIGN_OR_RETURN(Value value, builder.ChargedConstant(call.name(), size(call.shape(0))));
   RETURN_IF_ERROR(builder.budget().Charge(value.type().byte_size(), "its constant result"));
   builder.SetAtNextBatch(value, size(builder.ShapeAtNextBatch(call.operand(0))));
+  RETURN_IF_ERROR(FollowRows(call, value, size));
   call.Set(0, std::move(value));
   return absl::OkStatus();
 }
@@ -139,6 +152,7 @@ absl::Status ConvertShape(Call& call) {
   ASSIGN_OR_RETURN(Value value, builder.ChargedConstant(call.name(), part(shape)));
   RETURN_IF_ERROR(builder.budget().Charge(value.type().byte_size(), "its constant result"));
   builder.SetAtNextBatch(value, part(builder.ShapeAtNextBatch(call.operand(0))));
+  RETURN_IF_ERROR(FollowRows(call, value, part));
   call.Set(0, std::move(value));
   return absl::OkStatus();
 }

@@ -1,10 +1,11 @@
 // Operators that pick, replace or order elements.
 #include <algorithm>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
-#include "frontend/onnx/fold.h"
+#include "frontend/onnx/rows.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/base/status.h"
 
@@ -118,13 +119,7 @@ absl::Status ConvertTopK(Call& call) {
   return absl::OkStatus();
 }
 
-// What the condition picks must be known: its number is a size.
 absl::Status ConvertCompress(Call& call) {
-  ASSIGN_OR_RETURN(const Tensor* condition, call.Constant(1));
-  Ints picked;
-  for (int64_t i = 0; i < condition->num_elements(); ++i) {
-    if (condition->At(i) != 0) picked.push_back(i);
-  }
   Value data = call.operand(0);
   int axis = 0;
   if (call.HasAttribute("axis")) {
@@ -132,9 +127,9 @@ absl::Status ConvertCompress(Call& call) {
   } else {
     ASSIGN_OR_RETURN(data, call.EmitHelper("flat", "reshape", {data}, {{"shape", Ints{-1}}}));
   }
-  const auto count = static_cast<int64_t>(picked.size());
-  ASSIGN_OR_RETURN(const Value index, call.builder().ChargedConstant(absl::StrCat(call.name(), ".index"),
-                                                                     Tensor::Of<int64_t>({count}, picked)));
+  ASSIGN_OR_RETURN(const Value picked,
+                   EmitNonzero(call.builder(), absl::StrCat(call.name(), ".picked"), call.operand(1)));
+  ASSIGN_OR_RETURN(const Value index, call.EmitHelper("index", "squeeze", {picked}, {{"dims", Ints{1}}}));
   return call.Result("index_select", {data, index}, {{"dim", axis}});
 }
 
@@ -155,22 +150,30 @@ absl::Status ConvertTrilu(Call& call) {
   return call.Result(upper ? "triu" : "tril", {call.operand(0)}, {{"diagonal", diagonal}});
 }
 
-// The positions of a constant's elements that are not 0; of a computed one their number, a size, is not known.
 absl::Status ConvertNonZero(Call& call) {
-  return FoldResult(call, {0}, [&call](absl::Span<const Tensor* const> operands) -> absl::StatusOr<Tensor> {
-    const Tensor& data = *operands[0];
-    Ints found;
-    for (int64_t i = 0; i < data.num_elements(); ++i) {
-      if (data.At(i) != 0) found.push_back(i);
-    }
-    const int64_t count = static_cast<int64_t>(found.size());
-    ASSIGN_OR_RETURN(Tensor result, ChargedTensor(call, DType::kI64, {data.rank(), count}));
-    int64_t stride = 1;
-    for (int axis = data.rank() - 1; axis >= 0; stride *= data.dim(axis--)) {
-      for (int64_t i = 0; i < count; ++i) result.data<int64_t>()[axis * count + i] = found[i] / stride % data.dim(axis);
-    }
-    return result;
-  });
+  ASSIGN_OR_RETURN(const Value rows, EmitNonzero(call.builder(), absl::StrCat(call.name(), ".rows"), call.operand(0)));
+  return call.Result("permute", {rows}, {{"dims", Ints{1, 0}}});
+}
+
+// A threshold or a number of boxes, or what it is where absent.
+absl::StatusOr<double> Limit(Call& call, int i, double otherwise) {
+  if (!call.has(i)) return otherwise;
+  return call.ConstantScalar(i);
+}
+
+absl::Status ConvertNonMaxSuppression(Call& call) {
+  ASSIGN_OR_RETURN(const double most, Limit(call, 2, 0));
+  ASSIGN_OR_RETURN(const double iou, Limit(call, 3, 0));
+  ASSIGN_OR_RETURN(const double score, Limit(call, 4, -std::numeric_limits<double>::infinity()));
+  ASSIGN_OR_RETURN(const bool center, call.Flag("center_point_box", false));
+  const auto number = static_cast<int64_t>(std::clamp(most, 0.0, 0x1p31));  // Of boxes there are less.
+  ASSIGN_OR_RETURN(Value rows, EmitNms(call.builder(), call.name(), call.operand(0), call.operand(1),
+                                       {{"max_output_boxes_per_class", number},
+                                        {"iou_threshold", iou},
+                                        {"score_threshold", score},
+                                        {"center_point_box", center}}));
+  call.Set(0, std::move(rows));
+  return absl::OkStatus();
 }
 
 absl::Status ConvertDataDependent(Call&) {
@@ -188,7 +191,7 @@ void Register(Converters& converters) {
       {"GatherElements", 11, {2, 2}, {1, 1}, "axis=INT", ConvertGatherElements},
       {"GatherND", 11, {2, 2}, {1, 1}, "batch_dims=INT", ConvertGatherNd},
       {"Gather", 1, {2, 2}, {1, 1}, "axis=INT", ConvertGather},
-      {"NonMaxSuppression", 10, {2, 5}, {1, 1}, "center_point_box=INT", ConvertDataDependent},
+      {"NonMaxSuppression", 10, {2, 5}, {1, 1}, "center_point_box=INT", ConvertNonMaxSuppression},
       {"NonZero", 9, {1, 1}, {1, 1}, "", ConvertNonZero},
       {"OneHot", 9, {3, 3}, {1, 1}, "axis=INT", ConvertOneHot},
       {"ReverseSequence", 10, {2, 2}, {1, 1}, "batch_axis=INT time_axis=INT", ConvertReverseSequence},

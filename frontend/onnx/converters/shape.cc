@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
+#include "frontend/onnx/rows.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/base/status.h"
 
@@ -251,7 +252,17 @@ absl::Status ConvertPad(Call& call) {
     full[axes[i]] = pads[i];
     full[axes[i] + rank] = pads[i + count];
   }
-  return call.Result("pad", {call.operand(0)}, {{"pads", full}, {"mode", mode}, {"value", value}});
+  Value x = call.operand(0);
+  if (const int axis = x.rows.axis; x.rows.count != nullptr && mode == "constant") {
+    // As many more rows as there are less: a result of so many.
+    const Value& list = call.operand(1);
+    const auto k = std::find(axes.begin(), axes.end(), axis) - axes.begin() + static_cast<int64_t>(count);
+    if (list.follows == x.rows.count && k < static_cast<int64_t>(2 * count) &&
+        (*list.at_next_row)[0].At(k) == static_cast<double>(full[axis + rank] - 1)) {
+      ASSIGN_OR_RETURN(x, FillRows(call.builder(), call.name(), x, value));
+    }
+  }
+  return call.Result("pad", {x}, {{"pads", full}, {"mode", mode}, {"value", value}});
 }
 
 }  // namespace

@@ -397,6 +397,23 @@ TEST(Writer, Sampling) {
             "GridSample");
 }
 
+// Results of as many rows as there can be, and how many there are.
+TEST(Writer, Selection) {
+  EXPECT_EQ(RoundTrip(R"(
+  %boxes: f32[2,6,4] = placeholder
+  %scores: f32[2,3,6] = placeholder
+  %n: (i64[36,3], i64[1]) = call_function nonzero(%scores)
+  %positions: i64[36,3] = call_function getitem(%n, index=0)
+  %found: i64[1] = call_function getitem(%n, index=1)
+  %k: (i64[12,3], i64[1]) = call_function nms(%boxes, %scores, center_point_box=true, iou_threshold=0.5, max_output_boxes_per_class=2, score_threshold=0.25)
+  %kept: i64[12,3] = call_function getitem(%k, index=0)
+  %count: i64[1] = call_function getitem(%k, index=1)
+  output(%positions, %found, %kept, %count)
+)"),
+            "NonZero Transpose Shape Slice Sub Concat Pad Identity Identity NonMaxSuppression Shape Slice Sub Concat Pad "
+            "Identity Identity");
+}
+
 TEST(Writer, IntegerProducts) {
   EXPECT_EQ(RoundTrip(R"(
   param @b: i8[4,3] = seed(1)

@@ -1,11 +1,15 @@
 // Operators that pick, put or resample elements.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/writer/operators.h"
 
 namespace fuselage::onnx::writer::operators::indexing {
 namespace {
+
+constexpr float kLargest = std::numeric_limits<float>::max();
 
 // index_select, gather
 absl::Status WriteAlongDim(const Call& c) {
@@ -141,6 +145,36 @@ absl::Status WriteTopk(const Call& c) {
   return absl::OkStatus();
 }
 
+// Rows that an operator found, as result 0 with room for `most` of them, and their number as result 1.
+void EmitFound(const Call& c, const std::string& found, int64_t most) {
+  c.to.Emit("Shape", {found}, c.Suffixed("shape"));
+  c.to.Emit("Slice", {c.Suffixed("shape"), c.Ints("from", {0}), c.Ints("to", {1})}, c.Element(1));
+  c.to.Emit("Sub", {c.Ints("room", {most}), c.Element(1)}, c.Suffixed("missing"));
+  c.to.Emit("Concat", {c.Ints("front", {0, 0}), c.Suffixed("missing"), c.Ints("back", {0})}, c.Suffixed("pads"))
+      .Int("axis", 0);
+  c.to.Emit("Pad", {found, c.Suffixed("pads")}, c.Element(0));
+}
+
+absl::Status WriteNonzero(const Call& c) {
+  c.to.Emit(c.onnx, c.in, c.Suffixed("positions"));
+  c.to.Emit("Transpose", {c.Suffixed("positions")}, c.Suffixed("rows")).Ints("perm", {1, 0});
+  EmitFound(c, c.Suffixed("rows"), c.type(0).num_elements());
+  return absl::OkStatus();
+}
+
+// Without a threshold any score passes; here all that are numbers above -infinity.
+absl::Status WriteNms(const Call& c) {
+  const double least = std::max(c.op.GetFloat("score_threshold"), -static_cast<double>(kLargest));
+  c.to.Emit(c.onnx,
+            {c.in[0], c.in[1], c.Ints("most", {c.op.GetInt("max_output_boxes_per_class")}),
+             c.Constant("iou", Tensor::Of<float>({1}, {static_cast<float>(c.op.GetFloat("iou_threshold"))})),
+             c.Constant("score", Tensor::Of<float>({1}, {static_cast<float>(least)}))},
+            c.Suffixed("rows"))
+      .Int("center_point_box", c.op.GetBool("center_point_box"));
+  EmitFound(c, c.Suffixed("rows"), c.result.elements()[0].shape[0]);
+  return absl::OkStatus();
+}
+
 // tril, triu
 absl::Status WriteTriangle(const Call& c) {
   c.to.Require(14);
@@ -159,6 +193,8 @@ void Register(Operators& operators) {
       {"max_pool1d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
       {"max_pool2d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
       {"max_pool3d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
+      {"nms", WriteNms, "NonMaxSuppression"},
+      {"nonzero", WriteNonzero, "NonZero"},
       {"one_hot", WriteOneHot, "OneHot"},
       {"resize", WriteResize, "Resize"},
       {"reverse_sequence", WriteReverseSequence, "ReverseSequence"},
