@@ -32,6 +32,8 @@ struct OperandSpec {
   int channel_axis = -1;
   // Its integers are positions along the axis of operand 0 that the attribute "dim" names.
   bool positions = false;
+  // Small errors of it change which elements the result has: coordinates, scores that are compared.
+  bool exact = false;
 };
 
 struct AttributeSpec {

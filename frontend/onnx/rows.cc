@@ -389,9 +389,9 @@ absl::StatusOr<Value> Found(Builder& builder, const std::string& name, absl::str
 
 // Positions of rows that do not exist are one beyond what is there.
 absl::StatusOr<std::vector<Value>> Scatter(Call call) {
-  const int dim = call.dim(), axis = call.operands[1].rows.axis;
-  if (dim != 0 || axis != 0 || call.operands[0].rows.axis != 0 || call.rank(0) == 0) {
-    return Declined(call, 1, "wanted axis 0");
+  const bool along_0 = call.Is("scatter") ? call.dim() == 0 : call.rank(1) > 1 && call.shape(1).back() == 1;
+  if (!along_0 || call.operands[1].rows.axis != 0 || call.operands[0].rows.axis != 0) {
+    return Declined(call, 1, "wanted positions along axis 0");
   }
   const Value x = call.operands[0];
   const int64_t room = x.shape()[0];
@@ -439,7 +439,6 @@ absl::StatusOr<std::vector<Value>> EmitOnRows(Builder& builder, const std::strin
     if (Reduces(call)) return Reduce(std::move(call));
   }
   if ((call.Is("scatter") || call.Is("scatter_nd")) && call.operands[1].rows.count != nullptr) {
-    if (call.Is("scatter_nd")) return Declined(call, 1, "wanted positions along one axis");
     return Scatter(std::move(call));
   }
   return Apart(call);

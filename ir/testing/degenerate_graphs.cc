@@ -33,6 +33,7 @@ const std::vector<Shape>& Shapes() {
       {1, 256},  // int8.lookup's table.
       {1, 0, 2},
       {1, 1, 1},
+      {1, 1, 4},  // A box of nms.
       {1, 3, 1},  // The weight of a gru of one unit.
       {1, 4, 1},  // An lstm's.
       {0, 1, 1},

@@ -14,6 +14,7 @@
 #include "ir/match/channel_affine.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
+#include "passes/quantize/exact.h"
 #include "passes/quantize/maxima.h"
 #include "passes/quantize/observers.h"
 
@@ -107,7 +108,12 @@ class Selector {
  public:
   Selector(const QuantizeOptions& options, const ir::Graph& graph, FourBitWeights& four_bits, Remarks& remarks,
            const KeptInFloat& kept)
-      : options_(options), graph_(graph), remarks_(remarks), kept_(kept), four_bits_(four_bits.Find(options, graph)) {}
+      : options_(options),
+        graph_(graph),
+        remarks_(remarks),
+        kept_(kept),
+        exact_(ExactValues(graph)),
+        four_bits_(four_bits.Find(options, graph)) {}
 
   absl::StatusOr<Selection> Run() {
     RETURN_IF_ERROR(CheckOptions());
@@ -221,6 +227,7 @@ class Selector {
       return absl::StrCat("scales what %", layer->name(), " rounds to codes");
     }
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
+    if (exact_.contains(&node) && graph_.CostOf(node).macs == 0) return "kept in FP32: it decides what is selected";
     if (weights.empty()) return WhyNoCodes(node);
     if (node.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
     for (const ir::OperandSpec* weight : weights) {
@@ -513,6 +520,7 @@ class Selector {
   const ir::Graph& graph_;
   Remarks& remarks_;
   const KeptInFloat& kept_;
+  const HashSet<const Node*> exact_;
   HashMap<const Node*, Node*> view_root_;  // The value above a chain of views.
   const HashMap<std::string, int64_t> four_bits_;  // As Selection has them.
   HashSet<const Node*> selected_;

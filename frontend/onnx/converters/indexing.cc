@@ -70,9 +70,25 @@ absl::Status ConvertGatherNd(Call& call) {
   return call.Result("gather_nd", call.operands(), {{"batch_dims", call.Int("batch_dims", 0)}});
 }
 
+// A position for each row that is repeated for all of its elements (torch.Tensor.index_put, as PyTorch exports it).
+bool NamesWholeRows(const Call& call, int axis) {
+  const Value& index = call.operand(1);
+  if (axis != 0 || index.node == nullptr || !index.node->is_call() || index.node->op()->name != "expand") return false;
+  const Shape &rows = index.node->operand(0)->tensor_type().shape, &shape = index.shape(), &data = call.shape(0);
+  return rows.size() == shape.size() && rows[0] == shape[0] && call.shape(2) == shape &&
+         std::count(rows.begin() + 1, rows.end(), 1) == static_cast<int64_t>(rows.size()) - 1 &&
+         std::equal(data.begin() + 1, data.end(), shape.begin() + 1, shape.end());
+}
+
 absl::Status ConvertScatterElements(Call& call) {
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), call.rank(0)));
   ASSIGN_OR_RETURN(const std::string reduction, Reduction(call));
+  if (NamesWholeRows(call, axis)) {
+    Value rows = call.operand(1);
+    rows.node = rows.node->operand(0);
+    ASSIGN_OR_RETURN(rows, call.EmitHelper("rows", "reshape", {rows}, {{"shape", Ints{-1, 1}}}));
+    return call.Result("scatter_nd", {call.operand(0), rows, call.operand(2)}, {{"reduce", reduction}});
+  }
   return call.Result("scatter", call.operands(), {{"dim", axis}, {"reduce", reduction}});
 }
 

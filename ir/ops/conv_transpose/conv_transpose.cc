@@ -148,6 +148,7 @@ void Register(ir::OpRegistry& registry) {
     schema.attributes.push_back({"output_padding", AttributeKind::kInts, std::vector<int64_t>(n, 0)});
     schema.attributes.push_back({"groups", AttributeKind::kInt, 1});
     schema.module_form = true;
+    schema.itemwise = true;
     schema.infer = [n](const ir::InferCall& call) { return InferConvTranspose(call, n); };
     schema.evaluate = EvaluateConvTranspose;
     schema.cost = CostOfConvTranspose;

@@ -87,6 +87,7 @@ void RegisterRoiAlign(ir::OpRegistry& registry) {
   schema.name = "roi_align";
   schema.aliases = {"torchvision.ops.roi_align"};
   schema.operands = {{"input"}, {"boxes"}, {"index"}};
+  schema.operands[1].exact = true;
   schema.attributes = {{"output_height", AttributeKind::kInt, 1},     {"output_width", AttributeKind::kInt, 1},
                        {"spatial_scale", AttributeKind::kFloat, 1.0}, {"sampling_ratio", AttributeKind::kInt, 0},
                        {"aligned", AttributeKind::kBool, false},      {"mode", AttributeKind::kString, "avg"}};

@@ -64,6 +64,7 @@ void RegisterNms(ir::OpRegistry& registry) {
   ir::OpSchema schema;
   schema.name = "nms";
   schema.operands = {{"boxes"}, {"scores"}};
+  for (ir::OperandSpec& operand : schema.operands) operand.exact = true;
   schema.attributes = {{"max_output_boxes_per_class", AttributeKind::kInt, std::nullopt},
                        {"iou_threshold", AttributeKind::kFloat, 0.0},
                        {"score_threshold", AttributeKind::kFloat, -std::numeric_limits<double>::infinity()},

@@ -129,6 +129,37 @@ bool Topk(Draft& draft) {
   return true;
 }
 
+// Whether an element is 0 is a comparison, too.
+bool Nonzero(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr) return false;
+  Node* found = draft.AddInRandomSpelling({"nonzero", {x}, {}, {}});
+  if (found == nullptr) return false;
+  draft.AddInRandomSpelling({"getitem", {found}, {}, {{"index", draft.random().OneIn(3) ? 1 : 0}}});
+  return true;
+}
+
+// Of boxes that are given, by computed scores.
+bool Nms(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr || x->tensor_type().num_elements() < 1 || x->tensor_type().dtype != DType::kF32) return false;
+  Random& random = draft.random();
+  const int64_t n = std::min<int64_t>(4, x->tensor_type().num_elements());
+  Node* all = draft.AddFunction("reshape", {x}, {{"shape", Shape{1, 1, -1}}});
+  Node* scores = draft.AddFunction("slice", {all}, {{"starts", Ints{0}}, {"ends", Ints{n}}, {"axes", Ints{2}}});
+  Node* flat = draft.AddGetAttr(draft.VectorParameter("boxes", DType::kF32, 4 * n, {0, 0, 2, 2, 1, 1, 4, 2}));
+  Node* boxes = draft.AddFunction("reshape", {flat}, {{"shape", Shape{1, n, 4}}});
+  Node* found = draft.AddInRandomSpelling({"nms",
+                                           {boxes, scores},
+                                           {},
+                                           {{"max_output_boxes_per_class", random.Between(1, 3)},
+                                            {"iou_threshold", random.OneIn(2) ? 0.1 : 0.5},
+                                            {"center_point_box", random.OneIn(2)}}});
+  if (found == nullptr) return false;
+  draft.AddInRandomSpelling({"getitem", {found}, {}, {{"index", random.OneIn(3) ? 1 : 0}}});
+  return true;
+}
+
 bool Resize(Draft& draft) {
   Random& random = draft.random();
   const std::string mode = random.From(std::vector<std::string>{"nearest", "nearest", "linear", "cubic"});
@@ -214,7 +245,7 @@ bool AnyOf(Draft& draft, bool (*const (&cooks)[n])(Draft&)) {
   return cooks[draft.random().Between(0, n - 1)](draft);
 }
 bool AnyGather(Draft& draft) { return AnyOf(draft, {IndexSelect, Gather, GatherNd}); }
-bool AnyPlace(Draft& draft) { return AnyOf(draft, {Topk, MaxPoolWithIndices}); }
+bool AnyPlace(Draft& draft) { return AnyOf(draft, {Topk, MaxPoolWithIndices, MaxPoolWithIndices, Nonzero, Nms}); }
 bool AnyResampling(Draft& draft) { return AnyOf(draft, {Resize, Resize, GridSample, RoiAlign}); }
 bool AnyFill(Draft& draft) { return AnyOf(draft, {OneHot, ReverseSequence, Triangle}); }
 
