@@ -309,10 +309,7 @@ absl::StatusOr<ir::Node*> Builder::NodeOf(const Value& value) {
     }
   }
   WarnOfFixedBatch(value);
-  // A single infinity is meant: what a causal mask writes, or the bound of a clamp.
-  if (tensor->num_elements() != 1 || !IsFloat(tensor->dtype()) || !std::isinf(tensor->At(0))) {
-    RETURN_IF_ERROR(CheckFinite(*tensor, absl::StrCat("tensor ", Quote(value.name)), options_));
-  }
+  RETURN_IF_ERROR(CheckFinite(*tensor, absl::StrCat("tensor ", Quote(value.name)), options_));
   const std::string parameter =
       graph_->AddParameter(ir::SanitizedName(value.name), std::shared_ptr<const Tensor>(value.constant, tensor));
   ASSIGN_OR_RETURN(ir::Node * node, graph_->AddGetAttr(parameter, parameter));

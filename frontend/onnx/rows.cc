@@ -452,7 +452,12 @@ absl::StatusOr<Value> FillRows(Builder& builder, const std::string& name, const 
   shape[axis] = value.shape()[axis];
   ASSIGN_OR_RETURN(
       exist, builder.Emit(absl::StrCat(name, ".exist"), "reshape", {exist}, {{"shape", shape}, {"allow_zero", true}}));
+  Value all = value;
+  all.rows = {};
   const DType dtype = value.type().dtype;
+  if (dtype == DType::kBool && fill == 0) {
+    return builder.Emit(absl::StrCat(name, ".filled"), "logical_and", {exist, all});
+  }
   Tensor scalar(dtype, Shape{});
   switch (dtype) {  // The infinities of integers.
     case DType::kI64: fill = std::clamp(fill, -0x1p62, 0x1p62); break;
@@ -461,8 +466,6 @@ absl::StatusOr<Value> FillRows(Builder& builder, const std::string& name, const 
   }
   scalar.Set(0, fill);
   ASSIGN_OR_RETURN(const Value other, builder.ChargedConstant(absl::StrCat(name, ".fill"), std::move(scalar)));
-  Value all = value;
-  all.rows = {};
   return builder.Emit(absl::StrCat(name, ".filled"), "where", {exist, all, other});
 }
 

@@ -44,6 +44,7 @@ bool AllFinite(absl::Span<const float> values) {
 absl::Status CheckFinite(const Tensor& tensor, absl::string_view what, const ImportOptions& options) {
   if (!IsFloat(tensor.dtype())) return absl::OkStatus();
   if (tensor.dtype() == DType::kF32 && AllFinite(tensor.values<float>())) return absl::OkStatus();
+  if (tensor.num_elements() == 1 && std::isinf(tensor.At(0))) return absl::OkStatus();
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const double value = tensor.At(i);
     if (std::isfinite(value)) continue;

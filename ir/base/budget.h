@@ -43,7 +43,7 @@ class Budget {
 };
 
 // InvalidArgument, or where the options say so a warning, that begins with `what` and names the first element of a
-// float tensor that is NaN or infinite.
+// float tensor that is NaN or infinite. A single infinity is meant: what a causal mask writes, or the bound of a clamp.
 absl::Status CheckFinite(const Tensor& tensor, absl::string_view what, const ImportOptions& options);
 
 }  // namespace fuselage

@@ -11,8 +11,6 @@ namespace {
 
 using kernels::KernelDesc;
 
-constexpr int kTaps = 1024;  // With what they are of, 16 KB of the first-level cache.
-
 // Images, given as i32 or i64; negative ones count from the end.
 struct Batch {
   const void* data;
@@ -33,6 +31,9 @@ class RoiAlign : public kernels::Kernel {
         bins_{desc.GetInt("sampling_ratio"), desc.GetFloat("spatial_scale"), desc.GetBool("aligned")},
         max_(desc.GetString("mode") == "max") {
     set_variant("scalar");
+    const TensorType &x = desc.input(0), &y = desc.outputs[0];
+    const int64_t bins = std::max(1, desc.threads) * y.shape[1] * y.shape[2] * y.shape[3];
+    set_scratch_bytes((x.num_elements() + bins) * static_cast<int64_t>(sizeof(float)));
   }
 
  private:
@@ -43,10 +44,13 @@ class RoiAlign : public kernels::Kernel {
     const Batch batch{in[2].data, inputs()[2]->dtype == DType::kI64, x.shape[0]};
     const int64_t image = x.shape[1] * x.shape[2] * x.shape[3], result = y.shape[1] * y.shape[2] * y.shape[3];
     for (int64_t k = 0; k < y.shape[0]; ++k) RETURN_IF_ERROR(Check(batch, boxes + 4 * k, k));
-    kernels::ForRanges(*context.parallel, y.shape[0], 1, [&](int64_t begin, int64_t end) {
-      Taps taps;
-      for (int64_t k = begin; k < end; ++k) {
-        Align(values + batch.ImageOf(k) * image, boxes + 4 * k, static_cast<float*>(out[0].data) + k * result, taps);
+    auto* pixels = static_cast<float*>(context.scratch.data);
+    MoveChannels(values, *context.parallel, pixels);
+    const int64_t tasks = std::min<int64_t>(context.parallel->threads(), y.shape[0]);
+    context.parallel->For(static_cast<int>(tasks), [&](int task, int) {
+      float* bins = pixels + x.num_elements() + task * result;
+      for (int64_t k = y.shape[0] * task / tasks; k < y.shape[0] * (task + 1) / tasks; ++k) {
+        Align(pixels + batch.ImageOf(k) * image, boxes + 4 * k, bins, static_cast<float*>(out[0].data) + k * result);
       }
     });
     return absl::OkStatus();
@@ -66,73 +70,66 @@ class RoiAlign : public kernels::Kernel {
     return AxisOf(box, 1).status();
   }
 
-  // A pixel of a plane and its weight; beyond the image, where it is 0, the pixel is -1.
-  struct Tap {
-    int32_t pixel;
-    float weight;
-  };
-  // Taps of a bin, in the order of its places: those of the list up to `end`.
-  struct Part {
-    int32_t bin, end;
-  };
-  // Of some bins, until there is no room. Each plane is read for all of them, near where it was read before.
-  struct Taps {
-    Tap taps[kTaps];
-    Part parts[kTaps];
-    int count = 0, bins = 0;
-  };
+  // The images with their channels side by side, whose loops are vectors.
+  void MoveChannels(const float* x, kernels::Parallel& parallel, float* to) const {
+    const Shape& shape = inputs()[0]->shape;
+    const int64_t channels = shape[1], plane = shape[2] * shape[3];
+    constexpr int64_t kPixels = 16;  // A line of each channel.
+    const int64_t blocks = (plane + kPixels - 1) / kPixels;
+    kernels::ForRanges(parallel, shape[0] * blocks, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * kPixels, last = std::min(first + kPixels, plane);
+        const float* from = x + i / blocks * channels * plane;
+        float* pixels = to + i / blocks * channels * plane;
+        for (int64_t c = 0; c < channels; ++c) {
+          for (int64_t pixel = first; pixel < last; ++pixel) pixels[pixel * channels + c] = from[c * plane + pixel];
+        }
+      }
+    });
+  }
 
-  // All channels of one box.
-  void Align(const float* image, const float* box, float* to, Taps& taps) const {
+  // All channels of one box, by way of `bins`, of which each has them side by side.
+  void Align(const float* image, const float* box, float* bins, float* to) const {
     const RoiAxis rows = *AxisOf(box, 0), columns = *AxisOf(box, 1);
     const Shape &x = inputs()[0]->shape, &y = outputs()[0].shape;
-    const int64_t bins = y[2] * y[3], places = rows.places * columns.places;
-    std::fill(to, to + x[1] * bins, max_ ? -std::numeric_limits<float>::infinity() : 0.0f);
-    for (int64_t bin = 0; bin < bins; ++bin) {
-      for (int64_t i = 0; i < rows.places; ++i) {
-        const AxisTaps row = RoiTaps(x[2], rows.Position(bin / y[3], i));
-        for (int64_t j = 0; j < columns.places; ++j) {
-          if (taps.count + kMostAxisTaps * kMostAxisTaps > kTaps) Add(image, to, taps);
-          AddPlace(row, RoiTaps(x[3], columns.Position(bin % y[3], j)), static_cast<int32_t>(bin), taps);
+    const int64_t count = y[2] * y[3], channels = x[1], places = rows.places * columns.places;
+    std::fill(bins, bins + count * channels, max_ ? -std::numeric_limits<float>::infinity() : 0.0f);
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t row = 0; row < rows.places; ++row) {
+        const AxisTaps above = RoiTaps(x[2], rows.Position(i / y[3], row));
+        for (int64_t column = 0; column < columns.places; ++column) {
+          AddPlace(image, above, RoiTaps(x[3], columns.Position(i % y[3], column)), bins + i * channels);
         }
       }
     }
-    Add(image, to, taps);
-    for (int64_t i = 0; i < x[1] * bins; ++i) {
-      to[i] = places == 0 ? 0 : max_ ? to[i] : to[i] / static_cast<float>(places);
+    const auto number = static_cast<float>(places);
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t i = 0; i < count; ++i) {
+        const float value = bins[i * channels + c];
+        to[c * count + i] = places == 0 ? 0 : max_ ? value : value / number;
+      }
     }
   }
 
-  void AddPlace(const AxisTaps& row, const AxisTaps& column, int32_t bin, Taps& taps) const {
-    const auto width = static_cast<int32_t>(inputs()[0]->shape[3]);
+  // Adds the pixels of one place, or takes their maximum, into a bin's channels.
+  void AddPlace(const float* image, const AxisTaps& row, const AxisTaps& column, float* bin) const {
+    const int64_t width = inputs()[0]->shape[3], channels = inputs()[0]->shape[1];
     for (int i = 0; i < row.count; ++i) {
       for (int j = 0; j < column.count; ++j) {
-        const bool beyond = row.index[i] < 0 || column.index[j] < 0;
-        if (beyond && !max_) continue;
-        const auto pixel = static_cast<int32_t>(row.index[i]) * width + static_cast<int32_t>(column.index[j]);
-        taps.taps[taps.count++] = {beyond ? -1 : pixel, static_cast<float>(row.weight[i] * column.weight[j])};
-      }
-    }
-    if (taps.bins == 0 || taps.parts[taps.bins - 1].bin != bin) ++taps.bins;
-    taps.parts[taps.bins - 1] = {bin, taps.count};
-  }
-
-  // Adds the pixels, or takes their maximum, into the bins of each channel; then there are none.
-  void Add(const float* image, float* to, Taps& taps) const {
-    const Shape &x = inputs()[0]->shape, &y = outputs()[0].shape;
-    const int64_t plane = x[2] * x[3], bins = y[2] * y[3];
-    for (int64_t c = 0; c < x[1]; ++c, image += plane, to += bins) {
-      const Tap* tap = taps.taps;
-      for (const Part* part = taps.parts; part < taps.parts + taps.bins; ++part) {
-        float bin = to[part->bin];
-        for (const Tap* end = taps.taps + part->end; tap < end; ++tap) {
-          const float value = tap->pixel < 0 ? 0 : tap->weight * image[tap->pixel];
-          bin = !max_ ? bin + value : bin < value ? value : bin;
+        const auto weight = static_cast<float>(row.weight[i] * column.weight[j]);
+        const float* pixel = image + (row.index[i] * width + column.index[j]) * channels;
+        if (row.index[i] < 0 || column.index[j] < 0) {
+          for (int64_t c = 0; max_ && c < channels; ++c) bin[c] = bin[c] < 0 ? 0 : bin[c];
+        } else if (max_) {
+          for (int64_t c = 0; c < channels; ++c) {
+            const float value = weight * pixel[c];
+            bin[c] = bin[c] < value ? value : bin[c];
+          }
+        } else {
+          for (int64_t c = 0; c < channels; ++c) bin[c] += weight * pixel[c];
         }
-        to[part->bin] = bin;
       }
     }
-    taps.count = taps.bins = 0;
   }
 
   const RoiBins bins_;
@@ -146,9 +143,6 @@ KernelOr CreateRoiAlign(const KernelDesc& desc) {
     if (desc.input(i).dtype != DType::kF32) {
       return absl::UnimplementedError(absl::StrCat("roi_align of ", ToString(desc.input(i))));
     }
-  }
-  if (desc.input(0).shape[2] * desc.input(0).shape[3] > INT32_MAX) {
-    return absl::UnimplementedError("roi_align of 2^31 pixels and more");
   }
   return std::make_unique<RoiAlign>(desc);
 }
