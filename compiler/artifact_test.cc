@@ -147,6 +147,28 @@ class ArtifactTest : public ::testing::Test {
   Tensors wanted_;
 };
 
+// Rows that data selects, sorted: an infinity in place of those that do not exist, and an output that counts the others.
+TEST_F(ArtifactTest, SelectsRows) {
+  onnx::ModelBuilder model(13);
+  model.Input("image", {1, 6}).Initializer("zero", Tensor::Of<float>({1}, {0}));
+  model.Node("Greater", {"image", "zero"}, {"above"}).Initializer("k", Tensor::Of<int64_t>({1}, {4}));
+  model.Initializer("all", Tensor::Of<int64_t>({1}, {-1})).Node("Reshape", {"above", "all"}, {"flags"});
+  model.Node("Compress", {"image", "flags"}, {"kept"}).Node("TopK", {"kept", "k"}, {"best", "at"}).Output("best");
+  const std::string path = absl::StrCat(::testing::TempDir(), "/rows.onnx");
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  ASSERT_OK(Save(network, path_));
+  ASSERT_OK_AND_ASSIGN(const Model loaded, Load(path_));
+  ASSERT_EQ(loaded.outputs().size(), 2);
+  EXPECT_EQ(loaded.outputs()[1].name, "best.count");
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(loaded, {}));
+  const Tensor image = Tensor::Of<float>({1, 6}, {1, -2, 3, 0, 2, -1});
+  Tensor best, count;
+  ASSERT_OK(session.Run({{"image", image}}, {{"best", &best}, {"best.count", &count}}));
+  EXPECT_EQ(ToDoubles(best), std::vector<double>({3, 2, 1, 0}));
+  EXPECT_EQ(ToDoubles(count), std::vector<double>({3}));
+}
+
 TEST_F(ArtifactTest, IsTheNetwork) {
   for (const Model& model : {network_, int8_}) {
     ASSERT_OK(Save(model, path_));
