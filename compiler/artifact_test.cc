@@ -147,7 +147,7 @@ class ArtifactTest : public ::testing::Test {
   Tensors wanted_;
 };
 
-// Rows that data selects, sorted: an infinity in place of those that do not exist, and an output that counts the others.
+// Rows that data selects, sorted: an infinity is in place of those that do not exist, an output counts the others.
 TEST_F(ArtifactTest, SelectsRows) {
   onnx::ModelBuilder model(13);
   model.Input("image", {1, 6}).Initializer("zero", Tensor::Of<float>({1}, {0}));
