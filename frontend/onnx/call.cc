@@ -153,8 +153,17 @@ absl::StatusOr<const Tensor*> Call::Constant(int i, Batch batch) const {
     return absl::UnimplementedError(
         absl::StrCat("input ", i, ": found the computed value ", Quote(operand(i).name), ", wanted a constant"));
   }
-  if (batch == Batch::kFixed) builder_->WarnOfFixedBatch(operand(i));
+  if (batch == Batch::kFollowed) return tensor;
+  RETURN_IF_ERROR(CheckFollowsRows(i));
+  builder_->WarnOfFixedBatch(operand(i));
   return tensor;
+}
+
+absl::Status Call::CheckFollowsRows(int i) const {
+  if (operand(i).follows == nullptr || operand(i).follows == operand(0).rows.count) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("input ", i, ": found ", Quote(operand(i).name),
+                                               ", which follows from how many elements data says there are, wanted a "
+                                               "constant"));
 }
 
 absl::StatusOr<std::vector<int64_t>> Call::ConstantInts(int i, Batch batch) const {
@@ -174,8 +183,8 @@ absl::StatusOr<std::vector<int64_t>> IntsOf(const Tensor& tensor, absl::string_v
   return values;
 }
 
-absl::StatusOr<double> Call::ConstantScalar(int i) const {
-  ASSIGN_OR_RETURN(const Tensor* tensor, Constant(i));
+absl::StatusOr<double> Call::ConstantScalar(int i, Batch batch) const {
+  ASSIGN_OR_RETURN(const Tensor* tensor, Constant(i, batch));
   if (tensor->num_elements() != 1 || std::isnan(tensor->At(0))) {
     return absl::InvalidArgumentError(absl::StrCat("input ", i, " ", Quote(operand(i).name), ": found ",
                                                    ToString(tensor->type()),

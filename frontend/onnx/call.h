@@ -74,11 +74,14 @@ class Call {
   const Shape& shape(int i) const { return type(i).shape; }
   int rank(int i) const { return type(i).rank(); }
   // A constant operand's values; Unimplemented where it is computed. kFixed: where they depend on the batch, the graph
-  // will hold for this one alone, which is worth a warning; kFollowed: the caller looks after that.
+  // will hold for this one alone, which is worth a warning, and those that follow rows (rows.h) must follow operand
+  // 0's; kFollowed: the caller looks after that.
   enum class Batch { kFixed, kFollowed };
   absl::StatusOr<const Tensor*> Constant(int i, Batch batch = Batch::kFixed) const;
   absl::StatusOr<std::vector<int64_t>> ConstantInts(int i, Batch batch = Batch::kFixed) const;  // Rank 0 or 1.
-  absl::StatusOr<double> ConstantScalar(int i) const;                                           // One element.
+  absl::StatusOr<double> ConstantScalar(int i, Batch batch = Batch::kFixed) const;              // One element.
+  // Unimplemented where the constant follows rows that operand 0 does not have.
+  absl::Status CheckFollowsRows(int i) const;
 
   // --- Results.
   int num_outputs() const { return static_cast<int>(wanted_.size()); }

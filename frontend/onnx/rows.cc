@@ -125,16 +125,26 @@ absl::StatusOr<std::optional<Value::Rows>> Regrouped(const Call& call, const Val
 // bool[room]: which rows exist.
 absl::StatusOr<Value> Exist(Builder& builder, const std::string& name, const Value& value, int axis) {
   const int64_t room = value.shape()[axis];
-  if (value.rows.count == nullptr || value.rows.axis != axis) {
-    Tensor all(DType::kBool, {room});
-    for (int64_t i = 0; i < room; ++i) all.data<bool>()[i] = true;
-    return builder.ChargedConstant(absl::StrCat(name, ".all"), std::move(all));
+  const bool all = value.rows.count == nullptr || value.rows.axis != axis;
+  const std::string key = absl::StrCat("exist ", all ? "all " : KeyOf(value.rows.count), room);
+  if (const Value* made = builder.MadeOrNull(key); made != nullptr) return *made;
+  if (all) {
+    Tensor mask(DType::kBool, {room});
+    std::fill(mask.data<bool>(), mask.data<bool>() + room, true);
+    ASSIGN_OR_RETURN(Value exist, builder.ChargedConstant(absl::StrCat(name, ".all"), std::move(mask)));
+    return builder.KeepMade(key, std::move(exist));
   }
-  Ints numbers(room);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  ASSIGN_OR_RETURN(const Value row,
-                   builder.ChargedConstant(absl::StrCat(name, ".rows"), Tensor::Of<int64_t>({room}, numbers)));
-  return builder.Emit(absl::StrCat(name, ".exist"), "lt", {row, CountOf(value.rows.count)});
+  const std::string numbers_key = absl::StrCat("numbers ", room);
+  const Value* numbers = builder.MadeOrNull(numbers_key);
+  if (numbers == nullptr) {
+    Tensor rows(DType::kI64, {room});
+    std::iota(rows.data<int64_t>(), rows.data<int64_t>() + room, int64_t{0});
+    ASSIGN_OR_RETURN(Value made, builder.ChargedConstant(absl::StrCat(name, ".rows"), std::move(rows)));
+    numbers = &builder.KeepMade(numbers_key, std::move(made));
+  }
+  ASSIGN_OR_RETURN(Value exist,
+                   builder.Emit(absl::StrCat(name, ".exist"), "lt", {*numbers, CountOf(value.rows.count)}));
+  return builder.KeepMade(key, std::move(exist));
 }
 
 // Where rows of operand i are in the result of this shape; none where the call drops or mixes them.
@@ -163,6 +173,11 @@ std::optional<int> AxisThrough(const Call& call, int i, const Shape& result) {
   }
   const int dim = call.dim();
   if (call.Is("softmax") || call.Is("log_softmax") || call.Is("cumsum")) return of_result(axis);
+  if (call.Is("resize") && !Names(call.Get("dims").as_ints(), axis, rank)) return of_result(axis);
+  if (call.Is("pad")) {
+    const Ints& pads = call.Get("pads").as_ints();
+    return pads[axis] == 0 && pads[axis + rank] == 0 ? of_result(axis) : std::nullopt;
+  }
   if (call.Is("index_select")) {
     if (i == 1) return of_result(dim + axis);
     return of_result(axis < dim ? axis : axis - 1 + call.rank(1));

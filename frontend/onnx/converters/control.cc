@@ -92,7 +92,10 @@ absl::Status SelectBranch(Call& call) {
 
 absl::Status ConvertIf(Call& call) {
   if (call.operand(0).TensorOrNull() == nullptr) return SelectBranch(call);
-  ASSIGN_OR_RETURN(const double condition, call.ConstantScalar(0));
+  // Where data says how many rows there are, the branch for some is right for none.
+  const bool follows_rows = call.operand(0).follows != nullptr;
+  ASSIGN_OR_RETURN(const double condition,
+                   call.ConstantScalar(0, follows_rows ? Call::Batch::kFollowed : Call::Batch::kFixed));
   ASSIGN_OR_RETURN(std::vector<Value> results, Branch(call, condition != 0 ? "then_branch" : "else_branch"));
   for (int i = 0; i < call.num_outputs(); ++i) call.Set(i, std::move(results[i]));
   return absl::OkStatus();

@@ -64,7 +64,20 @@ absl::Status ConvertExpand(Call& call) {
     if (axes[i] >= 0 && (shape[i] == 1 || shape[i] == call.shape(0)[axes[i]])) shape[i] = -1;
   }
   if (lead < 0) shape.insert(shape.begin(), -lead, -1);
-  return call.Result("expand", {call.operand(0)}, {{"shape", shape}, {ir::kBatchAttribute, batch}});
+  RETURN_IF_ERROR(call.Result("expand", {call.operand(0)}, {{"shape", shape}, {ir::kBatchAttribute, batch}}));
+  const Value& target = call.operand(1);
+  Value& result = call.results()[0];
+  if (target.follows == nullptr || result.rows.count == target.follows) return absl::OkStatus();
+  // As many rows as another value has.
+  int64_t axis = 0;
+  while (axis < count && (*target.at_next_row)[0].At(axis) == target.TensorOrNull()->At(axis)) ++axis;
+  if (axis == count || result.rows.count != nullptr) return call.CheckFollowsRows(1);
+  if (result.constant != nullptr) {
+    ASSIGN_OR_RETURN(ir::Node * node, call.builder().NodeOf(result));
+    result = {call.name(), nullptr, node};
+  }
+  result.rows = {target.follows, static_cast<int>(axis + std::max<int64_t>(0, -lead))};
+  return absl::OkStatus();
 }
 
 // Each axis becomes two, of which the first is new and repeats.

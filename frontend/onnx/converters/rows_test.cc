@@ -190,6 +190,31 @@ TEST(Rows, OfCompressAndRange) {
   EXPECT_THAT(Rows(model, kX), ElementsAre(1, 6, 4));
 }
 
+// A constant repeated for each row, and a branch that asks whether there are any.
+TEST(Rows, OfExpandAndIf) {
+  ModelBuilder model = Kept();
+  model.Initializer("seven", F32({1}, {7})).Node("Shape", {"kept"}, {"s"}).Node("Expand", {"seven", "s"}, {"sevens"});
+  model.Node("Concat", {"sevens", "x"}, {"y"}).Int("axis", 0);
+  EXPECT_THAT(Rows(model, kX), ElementsAre(7, 7, 7, 1, -1, 5, 0, 2, -3));
+  EXPECT_THAT(Rows(model, kNone), ElementsAre(0, -1, 0, 0, -2, -3));
+  ModelBuilder choice = Kept();
+  choice.Node("Size", {"kept"}, {"n"}).Node("Equal", {"n", "n0"}, {"none"}).Node("If", {"none"}, {"y"});
+  const auto branch = [&](const char* name, const char* op) {
+    auto* attribute = choice.last_node().add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(schema::AttributeProto::GRAPH);
+    auto* node = attribute->mutable_g()->add_node();
+    node->set_op_type(op);
+    node->add_input("kept");
+    node->add_output(op);
+    attribute->mutable_g()->add_output()->set_name(op);
+  };
+  branch("then_branch", "Neg");
+  branch("else_branch", "Abs");
+  EXPECT_THAT(Rows(choice, kX), ElementsAre(1, 5, 2));
+  EXPECT_THAT(Rows(choice, kNone), IsEmpty());
+}
+
 // Boxes (i, i + 1) of scores x, of which those above 0 are candidates.
 TEST(Rows, OfBoxes) {
   ModelBuilder model = Kept();
@@ -215,6 +240,12 @@ TEST(Rows, ThatWouldMixAreDeclined) {
   ModelBuilder padded = Kept();
   padded.Initializer("pads", I64({0, 1})).Node("Pad", {"kept", "pads"}, {"y"});
   ExpectError(padded, "wanted an operator that keeps them apart (pad)");
+  ModelBuilder first = Kept();
+  first.Node("Shape", {"kept"}, {"n"}).Node("Slice", {"x", "l0", "n"}, {"y"}, "s");
+  ExpectError(first, "node 's' (Slice): input 2: found 'n', which follows from how many elements data says there are");
+  ModelBuilder repeated = Kept();
+  repeated.Node("Shape", {"kept"}, {"n"}).Node("Tile", {"x", "n"}, {"y"}, "t");
+  ExpectError(repeated, "node 't' (Tile): input 1: found 'n', which follows");
   ModelBuilder end = Kept();
   end.Initializer("start", I64({-2})).Initializer("end", I64({INT64_MAX}));
   end.Node("Slice", {"kept", "start", "end", "l0"}, {"y"}, "s");

@@ -89,6 +89,7 @@ absl::Status ConvertReshape(Call& call) {
   ASSIGN_OR_RETURN(const bool allow_zero, call.Flag("allowzero", false));
   const Shape& input = call.shape(0);
   const Value& target = call.operand(1);
+  RETURN_IF_ERROR(call.CheckFollowsRows(1));
   if (target.at_next_batch != nullptr &&
       (allow_zero || target.type().dtype != DType::kI64 || !FollowBatch(call, shape))) {
     call.builder().WarnOfFixedBatch(target);
