@@ -53,7 +53,8 @@ struct Call {
   // The axis that an attribute names, of operand 0; -1 where there is no such attribute.
   int dim() const {
     const Attribute* found = FindOrNull(schema, attributes, "dim");
-    return found == nullptr || found->kind() != AttributeKind::kInt ? -1 : Normalized(found->as_int(), rank(0));
+    if (found == nullptr || found->kind() != AttributeKind::kInt || !operands[0].present()) return -1;
+    return Normalized(found->as_int(), rank(0));
   }
   bool HasRowsAlong(int i, int axis) const {
     return operands[i].rows.count != nullptr && operands[i].rows.axis == axis;
@@ -196,13 +197,16 @@ std::optional<int> AxisThrough(const Call& call, int i, const Shape& result) {
   if (FindOrNull(call.schema, call.attributes, "keepdim") != nullptr) {
     const Attribute* dims = FindOrNull(call.schema, call.attributes, "dims");
     const Ints over = dims != nullptr ? dims->as_ints() : Ints{dim};
+    if (Names(over, axis, rank)) return std::nullopt;
     if (call.Get("keepdim").as_bool()) return of_result(axis);
     int before = axis;
     for (int other = 0; other < axis; ++other) before -= Names(over, other, rank);
     return of_result(before);
   }
   if (call.Is("linear") && i == 0 && axis < rank - 1) return of_result(axis);
-  if (call.schema.itemwise && dim != 0 && axis == 0 && result_rank > 1) return of_result(0);
+  const auto& specs = call.schema.operands;
+  const bool parameter = specs[std::min<size_t>(i, specs.size() - 1)].parameter;
+  if (call.schema.itemwise && !parameter && dim != 0 && axis == 0 && result_rank > 1) return of_result(0);
   return std::nullopt;
 }
 
@@ -405,13 +409,13 @@ absl::StatusOr<Value> Found(Builder& builder, const std::string& name, absl::str
 // Positions of rows that do not exist are one beyond what is there.
 absl::StatusOr<std::vector<Value>> Scatter(Call call) {
   const bool along_0 = call.Is("scatter") ? call.dim() == 0 : call.rank(1) > 1 && call.shape(1).back() == 1;
-  if (!along_0 || call.operands[1].rows.axis != 0 || call.operands[0].rows.axis != 0) {
+  if (!along_0 || call.rank(0) == 0 || call.operands[1].rows.axis != 0 || call.operands[0].rows.axis != 0) {
     return Declined(call, 1, "wanted positions along axis 0");
   }
   const Value x = call.operands[0];
   const int64_t room = x.shape()[0];
   Value& index = call.operands[1];
-  if (index.type().dtype != DType::kI64) {
+  if (index.type().dtype == DType::kI32) {
     ASSIGN_OR_RETURN(index, call.Helper("index", "to", {index}, {{"dtype", DType::kI64}}));
   }
   ASSIGN_OR_RETURN(index, FillRows(call.builder, call.name, index, static_cast<double>(room)));
@@ -441,7 +445,9 @@ absl::StatusOr<std::vector<Value>> EmitOnRows(Builder& builder, const std::strin
   Call call{builder, name, *schema, std::move(operands), std::move(attributes), wanted};
   const int dim = call.dim();
   if (call.Is("cat") && call.operands.size() > 1) {
-    for (size_t i = 0; i < call.operands.size(); ++i) {
+    const bool alike = std::all_of(call.operands.begin(), call.operands.end(),
+                                   [&](const Value& value) { return value.type().rank() == call.rank(0); });
+    for (size_t i = 0; alike && i < call.operands.size(); ++i) {
       if (call.HasRowsAlong(static_cast<int>(i), dim)) return Join(call);
     }
   }
@@ -474,10 +480,16 @@ absl::StatusOr<Value> FillRows(Builder& builder, const std::string& name, const 
     return builder.Emit(absl::StrCat(name, ".filled"), "logical_and", {exist, all});
   }
   Tensor scalar(dtype, Shape{});
-  switch (dtype) {  // The infinities of integers.
+  switch (dtype) {  // What comes next to an infinity.
     case DType::kI64: fill = std::clamp(fill, -0x1p62, 0x1p62); break;
     case DType::kI32: fill = std::clamp(fill, -0x1p31, 0x1p31 - 1); break;
-    default: break;
+    case DType::kI16: fill = std::clamp(fill, -0x1p15, 0x1p15 - 1); break;
+    case DType::kI8: fill = std::clamp(fill, -128.0, 127.0); break;
+    case DType::kU8: fill = std::clamp(fill, 0.0, 255.0); break;
+    case DType::kBool: fill = fill > 0; break;
+    case DType::kF16: fill = std::clamp(fill, -65504.0, 65504.0); break;
+    case DType::kF32:
+    case DType::kF64: break;
   }
   scalar.Set(0, fill);
   ASSIGN_OR_RETURN(const Value other, builder.ChargedConstant(absl::StrCat(name, ".fill"), std::move(scalar)));
@@ -496,6 +508,10 @@ absl::StatusOr<Value> EmitNonzero(Builder& builder, const std::string& name, con
 absl::StatusOr<Value> EmitNms(Builder& builder, const std::string& name, Value boxes, Value scores,
                               AttributeMap attributes) {
   const Value::Rows of_boxes = boxes.rows;
+  if (boxes.type().rank() != 3 || scores.type().rank() != 3) {
+    return absl::InvalidArgumentError(absl::StrCat("found boxes ", ToString(boxes.type()), " and scores ",
+                                                   ToString(scores.type()), ", wanted rank 3"));
+  }
   if (scores.rows.count == nullptr && of_boxes.count != nullptr) scores.rows = {of_boxes.count, 2};
   if ((of_boxes.count != nullptr && of_boxes.axis != 1) || (scores.rows.count != nullptr && scores.rows.axis != 2)) {
     return absl::UnimplementedError("found as many images or classes as data says, wanted as many boxes");

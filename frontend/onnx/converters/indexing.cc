@@ -43,6 +43,14 @@ absl::StatusOr<std::string> Reduction(const Call& call) {
 absl::Status ConvertGather(Call& call) {
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), call.rank(0)));
   const Value &data = call.operand(0), &index = call.operand(1);
+  if (const Tensor* from = index.TensorOrNull();
+      from != nullptr && data.rows.count != nullptr && data.rows.axis == axis) {
+    for (int64_t i = 0; i < from->num_elements(); ++i) {
+      if (from->At(i) >= 0) continue;
+      return absl::UnimplementedError(absl::StrCat("input 1: found index ", from->At(i),
+                                                   " of as many elements as data says, wanted one from the front"));
+    }
+  }
   int64_t begin = 0, end = 0;
   if (data.constant == nullptr && index.at_next_batch == nullptr &&
       IsRun(index.TensorOrNull(), data.shape()[axis], &begin, &end)) {

@@ -240,6 +240,18 @@ TEST(Rows, ThatWouldMixAreDeclined) {
   ModelBuilder padded = Kept();
   padded.Initializer("pads", I64({0, 1})).Node("Pad", {"kept", "pads"}, {"y"});
   ExpectError(padded, "wanted an operator that keeps them apart (pad)");
+  ModelBuilder last = Kept();
+  last.Node("Gather", {"kept", "all"}, {"y"}, "g");
+  ExpectError(last, "node 'g' (Gather): input 1: found index -1 of as many elements as data says");
+  ModelBuilder ranks = Kept();
+  ranks.Node("Unsqueeze", {"x", "l1"}, {"column"}).Node("Concat", {"kept", "column"}, {"y"}, "c").Int("axis", 0);
+  ExpectError(ranks, "node 'c' (Concat)");
+  ModelBuilder flat = Kept();
+  flat.Node("NonMaxSuppression", {"kept", "kept", "l2"}, {"y"}, "nms");
+  ExpectError(flat, "node 'nms' (NonMaxSuppression): found boxes f32[6] and scores f32[6], wanted rank 3");
+  ModelBuilder scalar = Kept();
+  scalar.Node("Unsqueeze", {"i", "l1"}, {"at"}).Node("ScatterND", {"zero", "at", "kept"}, {"y"}, "s");
+  ExpectError(scalar, "node 's' (ScatterND)");
   ModelBuilder first = Kept();
   first.Node("Shape", {"kept"}, {"n"}).Node("Slice", {"x", "l0", "n"}, {"y"}, "s");
   ExpectError(first, "node 's' (Slice): input 2: found 'n', which follows from how many elements data says there are");
